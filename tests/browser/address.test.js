@@ -75,7 +75,7 @@ visitTest(
       }),
   },
   async ({ page }) => {
-    await says(page, '.told', /not on this page/);
+    await says(page, '.told', /which is not loaded/);
     await page.waitForSelector('.tok');
     assert.equal(await written(page), 0);
     assert.deepEqual(asked, []);

@@ -137,7 +137,7 @@ test('experts in every second layer: how many of them work on a token, and the l
     await page.getByRole('button', { name: 'Next layer' }).click();
     assert.match(await openStage(page, 'SwiGLU'), /32 numbers become 48/);
     await openView(page, 'count');
-    assert.match(await page.locator('.parameters tfoot').innerText(), /used by one token/);
+    assert.match(await page.locator('.parameters tfoot').innerText(), /active per token/);
   });
 });
 
@@ -196,7 +196,7 @@ test('T5: biases of distances instead of positions, and the factor of the logits
     assert.match(said, /times 0\.1768/);
     assert.doesNotMatch(said, /\d\.0*[1-9]\d{7}/);
     await openView(page, 'count');
-    assert.match(await page.locator('.parameters').innerText(), /Bias of distances[^]*buckets · h/);
+    assert.match(await page.locator('.parameters').innerText(), /Relative position bias[^]*buckets · h/);
   });
 });
 

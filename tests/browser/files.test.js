@@ -134,7 +134,7 @@ pageTest('a folder is chosen, and one is dropped; what lies in folders of it is 
   await refused(page);
   assert.match(
     await page.locator('.error [role="alert"]').textContent(),
-    /there is no config\.json.*my dates is still here and works/,
+    /there is no config\.json.*my dates is still loaded/,
   );
 });
 

@@ -260,14 +260,14 @@ test('the habits of heads are the weights over repeated tokens, and the first he
           'previous token': mean((row, q) => row[q - 1]),
           'first token': mean((row) => row[0]),
           'same token': mean((row, q) => row[q] + row[q - copy]),
-          'what followed before': mean((row, q) => row[q - copy + 1]),
+          induction: mean((row, q) => row[q - copy + 1]),
         };
         const [name, score] = Object.entries(scores).sort((a, b) => b[1] - a[1])[0];
         const tile = page.locator(`.tile[aria-label="layer ${layer + 1}, head ${head + 1}"]`);
         assert.equal(await tile.getAttribute('title'), score >= 0.4 ? `${name} ${score.toFixed(2)}` : null);
         const written = await tile.locator('.habit i').allTextContents();
         assert.equal(written[1], score >= 0.4 ? score.toFixed(2) : undefined);
-        if (score < 0.4 || name !== 'what followed before') continue;
+        if (score < 0.4 || name !== 'induction') continue;
         await tile.click();
         await says(page, '#h-attention', new RegExp(`${name} ${score.toFixed(2)}`));
         const shown = await page.locator('.habits .num').allTextContents();

@@ -62,7 +62,7 @@ visitTest(
     },
   },
   async ({ page }) => {
-    const missing = (view) => page.locator(`${view} [role="alert"]`).filter({ hasText: 'could not be fetched' });
+    const missing = (view) => page.locator(`${view} [role="alert"]`).filter({ hasText: 'failed to load' });
     await missing('#view-learn').waitFor();
     await page.locator('[data-opens="train"]').click();
     await missing('#view-train').waitFor();
@@ -98,7 +98,7 @@ pageTest(
   },
   async ({ page }) => {
     const missing = (/** @type {string} */ where) =>
-      page.locator(`${where} [role="alert"]`).filter({ hasText: 'could not be fetched' });
+      page.locator(`${where} [role="alert"]`).filter({ hasText: 'failed to load' });
     await openView(page, 'inside');
     await page.waitForSelector('.values-box'); // hidden until the values are there
     await page.locator('.attention .explain summary').press('Enter');

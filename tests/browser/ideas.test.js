@@ -78,7 +78,7 @@ pageTest(
     await openView(page, 'write');
     assert.ok((await page.locator('.tok').count()) <= 8, 'the prompt leaves no room to write');
     await makeRandom(page, 'tutorial-3', 'encoder');
-    await says(page, '.break', /An encoder predicts no token/);
+    await says(page, '.break', /an encoder has no loss to compare/);
     assert.equal(await page.getByRole('button', { name: 'Break it, one idea at a time' }).isVisible(), false);
     assert.match(await page.locator('.ablate h2').textContent(), /predicts no token/);
   },

@@ -126,7 +126,7 @@ pageTest(
       void dialog.dismiss();
     });
     await page.getByLabel('Language').selectOption('zh');
-    assert.match(asked, /trained here is lost/);
+    assert.match(asked, /training run will be lost/);
     assert.match(await tabs(page), ENGLISH);
     await button(page, 'Stop').click();
   },

@@ -47,7 +47,7 @@ pageTest(
     await page.getByText('Its vocabulary is the numbers 0 to 112').waitFor();
     assert.equal(await page.getByRole('group', { name: 'Example prompts' }).count(), 0);
     await openView(page, 'learn');
-    await says(page, '#predict', /predicts no next word/);
+    await says(page, '#predict', /a model that predicts the next word/);
   },
 );
 

@@ -42,7 +42,7 @@ visitTest(
       assert.equal(
         await page
           .locator(`#view-${view} [role="alert"]`)
-          .filter({ hasText: /fetched/ })
+          .filter({ hasText: /failed to load/ })
           .count(),
         0,
         view,

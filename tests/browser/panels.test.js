@@ -130,7 +130,7 @@ pageTest(
     await openView(page, 'inside');
     await page.locator('.tile[aria-label="layer 2, head 1"]').press('Enter');
     await says(page, '#h-attention', /^Layer 2/);
-    await says(page, '#cell', /The scores come when the text rests/);
+    await says(page, '#cell', /Scores appear when writing pauses/);
     assert.equal(await page.evaluate(SAYS['.attention']), '');
     await page.waitForFunction(() => {
       // nothing is drawn, either
@@ -165,7 +165,7 @@ pageTest(
     await page.locator('.go').click();
     await atLeast(page, '.tok:not(.given)', 3);
     await openView(page, 'inside');
-    await says(page, '#cell', /The scores come when the text rests/);
+    await says(page, '#cell', /Scores appear when writing pauses/);
     assert.equal(await page.evaluate(SAYS['.attention']), '');
     await stop(page);
     assert.notEqual(await panel(page, '.attention'), '');

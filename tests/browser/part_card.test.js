@@ -106,7 +106,7 @@ pageTest(
     const words = () => page.locator('.play-words').innerText();
     await page.locator('.play table').waitFor();
     assert.match(await words(), /^Number 0 of the query times number 0 of the key/);
-    await page.getByRole('button', { name: 'One step on' }).press('Enter');
+    await page.getByRole('button', { name: 'Next step' }).press('Enter');
     await says(page, '.play-words', /^Number 1 of the query/);
     await accessible(page, 'the steps', '.play');
     const all = await ids(page);

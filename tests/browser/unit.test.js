@@ -116,7 +116,7 @@ pageTest(
   { hash: '#model=weights/fill/', view: 'inside' },
   async ({ page }) => {
     const texts = ['The dog ran home.', 'The cat ran home.', 'It rained all night.'];
-    await page.getByLabel('Texts, one a line').fill(texts.join('\n'));
+    await page.getByLabel('Texts, one per line').fill(texts.join('\n'));
     await says(page, '.similarity tbody tr:nth-child(3) th', /It rained/);
     const fill = await load(`${top}weights/fill/`);
     const vectors = await Promise.all(texts.map(async (text) => (await fill.embed(text, { normalize: true })).data));

@@ -69,7 +69,7 @@ visitTest(
     await page.waitForSelector('.strip .here');
     await quiet(page);
     const chosen = await page.locator('.strip .chosen').innerText();
-    await page.getByRole('button', { name: 'Token before' }).click();
+    await page.getByRole('button', { name: 'Previous token' }).click();
     await quiet(page);
     assert.notEqual(await page.locator('.strip .chosen').innerText(), chosen);
     const live = await page.evaluateHandle(() => {

@@ -133,12 +133,12 @@ test('the textbook follows the norms and the residual stream', () => {
 test('the textbook follows positions, windows, scores and the width of the embedding', () => {
   const alibi = complete({ position: 'alibi' });
   assert.doesNotMatch(hereOf(alibi).qkv, /rotated/);
-  assert.match(pagesIn(alibi).position, /distance of the key is subtracted/);
+  assert.match(pagesIn(alibi).position, /in proportion to the key’s distance/);
   const some = complete({ rope_layers: [true, false], rotary_dim: 4 });
   assert.match(hereOf(some).qkv, /rotated/);
   assert.doesNotMatch(hereOf(some, 1).qkv, /rotated/);
   assert.match(pagesIn(some, 1).position, /Other layers rotate/);
-  assert.match(pagesIn(complete({ rope_layers: [false] })).position, /except the mask/);
+  assert.match(pagesIn(complete({ rope_layers: [false] })).position, /Only the mask tells/);
   const unmasked = complete({ kind: 'encoder', position: 'none' });
   assert.match(pagesIn(unmasked).position, /where in the text a token stands\. A word/);
   const windows = complete({ sliding_window: 4, window_layers: [true, false], score_softcap: 50, logit_softcap: 30 });
@@ -157,7 +157,7 @@ test('the textbook tells of the block of 2017, of learned positions and of what 
   });
   const pages = pagesIn(dates, 0, 'Friday');
   assert.match(pages.token, /6 pieces, here single letters, from a fixed list of 64/);
-  assert.match(pages.position, /Sines and cosines/);
+  assert.match(pages.position, /sines and cosines/);
   assert.match(pages.norm, /^After each sum/);
   assert.match(pages.cross, /the whole source, 6 tokens,/);
   assert.match(pages.logits, /a table of their own/);
@@ -166,9 +166,9 @@ test('the textbook tells of the block of 2017, of learned positions and of what 
   assert.match(pagesIn(PLAIN).position, /rotated by angles/);
   const bare = pagesIn(complete({ use_norm: false, use_residual: false, use_position: false, scale_scores: false }));
   assert.equal('norm' in bare, false);
-  assert.match(bare.position, /Nothing tells this model where/);
+  assert.match(bare.position, /Only the mask tells this model where/);
   assert.match(bare.scores, /divide by √8; this one was told not to/);
-  assert.match(bare.stream, /told not to/);
+  assert.match(bare.stream, /Here that is switched off/);
 });
 
 test('experts are told from the layers that have none', () => {
@@ -295,8 +295,8 @@ test('every field but the switches can be compared, and what was chosen makes th
     rows.map(({ name, here, there }) => [name, here, there]),
     [
       ['window, 0: all', '0', '4'],
-      ['norm is', 'before (pre)', 'before and on outputs'],
-      ['layers with it', '–', '1 0'],
+      ['norm placement', 'before (pre)', 'before and on outputs'],
+      ['layers with a window', '–', '1 0'],
     ],
   );
   assert.deepEqual(listOf('flags', '1 0, 1'), [true, false, true]);

@@ -116,7 +116,7 @@ export const CONCEPTS = {
     {},
     {
       heads: [/its own key and the 3 before it/],
-      'heads@1': [/every key before it\. Other layers have a sliding window/],
+      'heads@1': [/every key before it\. Other layers use a sliding window/],
     },
   ],
   'a window in all layers': [{ sliding_window: 1 }, {}, { heads: [/its own key only/] }],

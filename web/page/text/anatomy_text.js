@@ -10,7 +10,7 @@ export const ANATOMY = {
   queries: say`queries`,
   keys: say`keys`,
   sourceKeys: say`keys of the source`,
-  neuronsHint: say`Press one to see what it responds to, and to switch it off.`,
+  neuronsHint: say`Select a neuron to see what it responds to, or to switch it off.`,
 };
 export const STEPPERS = {
   layer: { name: say`Layer`, before: say`Previous layer`, after: say`Next layer` },

@@ -22,7 +22,7 @@ export const ASSIGNMENT = {
   here: say`Open it here`,
   copy: say`Copy the link`,
   reveal: say`Show what is hidden`,
-  concealed: say`Hidden until you ask for it above.`,
+  concealed: say`Hidden. Use “Show what is hidden” above.`,
   hidden: (parts) => say`Hidden everywhere on the page: ${parts.join(', ')}.`,
-  own: say`This model is on your computer only: others cannot open it from a link. Choose a model of this page, or one from an address.`,
+  own: say`This model is only on your computer, so a link cannot open it. Choose a built-in model or one loaded from a URL.`,
 };

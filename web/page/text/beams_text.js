@@ -12,7 +12,7 @@ export const BEAMS = {
   answer: (answer, hidden) =>
     hidden.length ? say`Without ${hidden.map(quoted).join(', ')}: ${answer}` : say`Answer: ${answer}`,
   changed: (answer) => say`With the whole source: ${answer}`,
-  tree: say`Tree of the continuations that were kept, from left to right; the one that won stands first`,
+  tree: say`Tree of the kept continuations, left to right; the winner comes first`,
   start: say`start`,
   end: say`end`,
   word: label,
@@ -20,5 +20,5 @@ export const BEAMS = {
   /** @param {number} sum  natural logarithm */
   score: (sum) => `log₂ p = ${figures(sum / Math.LN2)}`,
   won: say`won`,
-  ends: say`Ends that were reached, the most likely first`,
+  ends: say`Finished answers, most likely first`,
 };

@@ -38,7 +38,7 @@ const UNNORMED = {
 export const IDEAS = {
   causal: () => ({
     name: say`without the mask`,
-    why: say`every token attends to later ones too, including the one to be predicted: fewer bits mean that it has read the answer, not that it predicts better. While it writes there is nothing to read ahead`,
+    why: say`every token also sees later tokens, including the one it should predict, so a lower loss only means it has read the answer. While generating, there is nothing ahead to read`,
   }),
   scaleScores: unscaled,
   usePosition: (c) => ({ name: say`without positions`, why: unplaced(c) }),
@@ -64,27 +64,28 @@ export const BREAK = {
   each: say`Each idea by itself`,
   go: say`Break it, one idea at a time`,
   texts: { fixed: say`a fixed text`, own: say`the text above` },
-  encoder: say`An encoder predicts no token, so no loss can tell what an idea is worth.`,
+  encoder: say`This needs a model that predicts tokens; an encoder has no loss to compare.`,
   two: say`An encoder-decoder is tried on its source and text above.`,
   fixed: say`The fixed text: “${FIXED.join('')}”`,
   own: say`The text above: its prompt and what was written.`,
-  random: say` With random weights no idea is worth anything yet.`,
+  random: say` This model has random weights, so removing an idea makes no difference yet.`,
   running: say`The text above is still being written: stop it, or wait until it ends.`,
   short: say`The text above is too short to be scored: let the model write some.`,
   asItIs: { name: say`as it is`, why: say`for comparison` },
   nothing: say`(no text)`,
-  continued: (fixed) => say`${fixed ? say`First sentence` : say`Prompt`} continued, likeliest token each time`,
+  continued: (fixed) =>
+    say`${fixed ? say`First sentence` : say`Prompt`} continued, always taking the most likely token`,
 };
 
 export const LIVE = {
   title: say`Live`,
-  about: say`Leave something out: the text is written again beside the healthy one.`,
+  about: say`Leave something out: the model writes the text again, next to the original.`,
   ideas: say`Ideas left out`,
   choosing: say`each token`,
   choices: { likeliest: say`the likeliest`, seed: say`drawn with the same seed` },
-  healthy: say`Healthy`,
+  healthy: say`Original`,
   broken: say`Broken`,
-  wait: say`This begins when the text above is written.`,
+  wait: say`Starts when the text above is finished.`,
   none: say`Nothing is off yet.`,
   same: say`So far both texts are the same.`,
   also: (parts) => say`Also off, from “Switch parts off”: ${parts.join('; ')}.`,

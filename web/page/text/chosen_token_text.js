@@ -15,7 +15,7 @@ const from = (a, b) =>
  */
 const SENTENCES = {
   token: ({ token, config: c }) => [
-    say`The chosen token is ${quoted(token)}. Among the ${int(c.vocabSize)} tokens it has the number ${int(token.id)}.`,
+    say`The chosen token is ${quoted(token)}. Its id is ${int(token.id)}; the vocabulary has ${int(c.vocabSize)} tokens.`,
   ],
   embedding: ({ token, embedding }) => [
     embedding &&
@@ -44,7 +44,7 @@ const SENTENCES = {
   ],
   sampling: ({ sampler, drawn }) => [
     sampler.temperature === 0
-      ? say`At temperature 0 the likeliest token is taken.`
+      ? say`At temperature 0 the most likely token is always chosen.`
       : say`At temperature ${figures(sampler.temperature)} the sampler draws with seed ${sampler.seed}.`,
     drawn &&
       (drawn.p === null

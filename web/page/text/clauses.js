@@ -5,15 +5,15 @@ import { int, sentences } from './format.js';
 import { factor } from './stage_formulas.js';
 import { say } from '../state/base/language.js';
 
-const placed = (how) => sentences([say`The row of a token does not tell where it stands.`, how]);
+const placed = (how) => sentences([say`A token’s embedding does not say where the token is in the text.`, how]);
 /** How order gets in, by the kind of position. */
 export const POSITION = {
   learned: placed(say`A second table has a row for each position, which is added.`),
-  sinusoidal: placed(say`Sines and cosines of the position are added, a pattern of its own for each place.`),
+  sinusoidal: placed(say`A fixed pattern of sines and cosines, different for every position, is added.`),
   rope: placed(say`Order enters later: queries and keys are rotated by angles that grow with the position.`),
-  alibi: placed(say`Order enters later: from each score the distance of the key is subtracted (ALiBi).`),
-  distance: placed(say`Order enters later: to each score a learned number for the distance of the key is added.`),
-  none: say`Nothing tells this model where in the text a token stands, except the mask.`,
+  alibi: placed(say`Order comes in later: each score is lowered in proportion to the key’s distance (ALiBi).`),
+  distance: placed(say`Order comes in later: a learned number for the key’s distance is added to each score.`),
+  none: say`Only the mask tells this model where a token is in the text.`,
   unmasked: say`Nothing tells this model where in the text a token stands.`,
 };
 
@@ -76,7 +76,7 @@ export const keyValueBytes = (dHead, type) =>
 /** What becomes of the outputs of a block's parts. */
 export function summing(c) {
   if (!c.useResidual)
-    return say`In most models every part of a block adds to what came in. This one was told not to: each part passes on only what it made, and what it does not pass on is gone.`;
+    return say`In most models each part of a block adds its output to its input. Here that is switched off: each part passes on only its own output, and everything else is lost.`;
   if (c.normPlacement === 'post' && c.useNorm)
     return say`Every part of a block adds to the stream and a norm then rescales the sum, so that what was added early is still there, if ever more faintly.`;
   if (!hasFfn(c)) return say`Every block only adds to the stream; nothing overwrites it.`;

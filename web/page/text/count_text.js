@@ -17,7 +17,7 @@ export const COMPONENTS = /** @type {Record<string, string>} */ ({
 });
 
 const UNLAYERED = {
-  relative: say`Bias of distances`,
+  relative: say`Relative position bias`,
   types: say`Token types`,
   pooler: say`Pooler`,
   mlm: say`Transform before the head`,
@@ -58,7 +58,7 @@ export const countCheck = (inFile, counted) =>
     : say`${int(inFile)} in the file, ${int(counted)} counted from its config: they differ`;
 
 /** Weights that one token uses in a model with experts. */
-export const usedByToken = (active) => say`used by one token ${int(active)} · `;
+export const usedByToken = (active) => say`${int(active)} active per token · `;
 
 /**
  * Where a tensor is in linear memory.
@@ -102,8 +102,8 @@ export const SIMD = {
     threads: (n) => say`${n} threads`,
   },
   same: (n) => say`All wrote the same ${n} tokens.`,
-  different: say`The texts differ: this is a fault of the engine.`,
-  none: say`Only a decoder that came from a file is measured.`,
+  different: say`The builds produced different text. This is a bug in the engine; please report it.`,
+  none: say`Only decoders loaded from a file can be measured.`,
 };
 
 const SMALL = say`Norms and sums`;

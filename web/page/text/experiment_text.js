@@ -8,7 +8,7 @@ const signed = (x) => `${x >= 0 ? '+' : '−'}${scientific(Math.abs(x))}`;
 
 export const ABLATE = {
   title: say`Switch parts off`,
-  about: say`the same text with parts of the model switched off, beside the untouched run`,
+  about: say`switch off heads or FFNs and compare with the original run`,
   encoder: say`an encoder predicts no token, so there is no loss to compare`,
   grid: say`Parts of the model`,
   stacks: say`E: layers of the encoder, L: of the decoder, ↔: its cross-attention heads, which read the encoder’s output.`,
@@ -20,13 +20,13 @@ export const ABLATE = {
   neurons: say`Neurons that are off`,
   allOn: say`Everything is on. What you switch off is compared here with the untouched run.`,
   short: say`The text is too short to compare.`,
-  greedy: say`The prompt continued, likeliest token each time`,
+  greedy: say`The prompt continued, always taking the most likely token`,
   next: say`Next token after the whole text`,
   none: say`No token of the text became much harder to predict.`,
   /** @param {number | undefined} cost bits a token, where measured */
   part: (name, cost) => (cost === undefined ? name : say`${name}: ${signed(cost)} bits a token when off`),
   largest: (name, cost) =>
-    say`Stronger colour: more loss when that part is off. Most: ${name}, ${signed(cost)} bits a token.`,
+    say`Stronger colour = larger loss without that part. Largest: ${name}, ${signed(cost)} bits per token.`,
   loss: (mean, change) => [
     say`${scientific(mean)} bits a token`,
     change === undefined ? '' : say`, ${signed(change)} bits`,

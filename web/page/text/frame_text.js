@@ -7,22 +7,22 @@ import { SHIPPED_BYTES } from '../state/facts/shipped_models.js';
 
 export const HEADER = {
   name: 'glassformer',
-  line: say`A real language model, running in your browser. Choose anything to see inside.`,
-  labs: say`Findings, measured again in this tab:`,
-  labLinks: { induction: say`induction heads form`, grokking: say`from memory to a rule` },
+  line: say`A real language model, running in your browser. Click or tap any part to see how it works.`,
+  labs: say`Replicate a paper in this tab:`,
+  labLinks: { induction: say`induction heads form`, grokking: say`grokking: from memorising to a rule` },
   none: say`no model yet`,
   toLight: say`Light theme`,
   toDark: say`Dark theme`,
   figures: say`Save figures`,
   present: say`Present`,
-  losesModel: say`The page is loaded again in that language. What is in no address, the model here or its adapter, is lost. Go on?`,
-  losesRun: say`The page is loaded again in that language. What is being trained here is lost. Go on?`,
+  losesModel: say`Changing the language reloads the page. The model or adapter you loaded will be lost. Continue?`,
+  losesRun: say`Changing the language reloads the page. Your training run will be lost. Continue?`,
 };
 
 /** The figures of a view as files. */
 export const FIGURES = {
   title: say`Save figures`,
-  hint: say`As they stand now, with model, prompt and address. PNG has two pixels for one; HTML needs no network.`,
+  hint: say`Saves each figure as it looks now, with the model, prompt and link. PNG is at 2× resolution; HTML works offline.`,
   none: say`This view has no figures yet.`,
   of: (panel) => panel.replace(/^./, (letter) => letter.toUpperCase()),
   /** @param {string | undefined} model */
@@ -35,7 +35,7 @@ export const FIGURES = {
 /** One panel at a time, for a class to see. */
 export const PRESENT = {
   label: say`Presentation`,
-  before: say`Panel before`,
+  before: say`Previous panel`,
   next: say`Next panel`,
   of: (i, n) => say`${i} of ${n}`,
   keys: say`Keys`,
@@ -51,14 +51,14 @@ export const KEYS = {
       'Page Down, Page Up',
       say`The next page of the textbook, or the one before; in a presentation the next panel, or the one before.`,
     ],
-    [say`→ ←`, say`The same in a presentation and in the box of the textbook.`],
+    [say`→ ←`, say`The same, in presentations and in the textbook box.`],
     ['→ ← ↑ ↓', say`Another token, head, cell or part, where the focus is on the text or on a picture.`],
     [
       'Enter',
-      say`In the prompt: writes on. On a part of the picture: its card. On a cell of the large head: its numbers, explained.`,
+      say`In the prompt: continue writing. On a part of a figure: open its card. On a cell of the large head: explain its value.`,
     ],
     ['Shift + Enter', say`A new line in the prompt.`],
-    ['Esc', say`Leaves a presentation, the textbook, a card; in the text: follows its end again.`],
+    ['Esc', say`Closes the presentation, textbook or card. In the text: jumps back to the end.`],
   ],
 };
 
@@ -105,7 +105,7 @@ export const speedSaid = (v) => (v ? say`${v < 100 ? figures(v) : int(v)} tok/s`
 
 /** What is said in the place of a panel whose code did not come. */
 export const FETCHED = {
-  not: say`This part of the page could not be fetched: try again where there is a network, or load the page anew.`,
+  not: say`This part of the page failed to load. Check your connection and try again, or reload the page.`,
   again: say`Try again`,
 };
 export const NOTICE = {
@@ -114,7 +114,7 @@ export const NOTICE = {
   load: say`Load that model`,
   use: say`Download`,
   later: say`Not now`,
-  missingKeys: say`Type what the file leaves open; the code that saved it knows.`,
+  missingKeys: say`The file does not contain these values. Enter them; you will find them in the code that trained the model.`,
   again: say`Load again`,
 };
 
@@ -139,11 +139,11 @@ export const cutSaid = (kept) => say`Keep the last ${int(kept)} tokens`;
 
 /** @param {LoadedModel | null} model */
 export const errorSaid = (error, model) =>
-  error && `${error}${/[.!?]$/.test(error) ? '' : '.'}${model ? say` ${model.name} is still here and works.` : ''}`;
+  error && `${error}${/[.!?]$/.test(error) ? '' : '.'}${model ? say` ${model.name} is still loaded.` : ''}`;
 
 /** @param {import('../state/facts/shipped_models.js').Shipped} model */
 export const offerSaid = ({ name, better }) =>
-  say`${name} tells better stories: ${bytes(better ?? 0)}. Your text stays.`;
+  say`${name} writes better stories (${bytes(better ?? 0)} download). Your text is kept.`;
 
 export const MODELS = {
   title: say`Models`,
@@ -152,10 +152,10 @@ export const MODELS = {
   own: say`Your own`,
   files: say`files`,
   folder: say`a folder`,
-  ownHint: say`A .gguf, a .pt, .pth or .ckpt of PyTorch, a llama2.c .bin with its tokenizer.bin, or a folder with config.json, model.safetensors and tokenizer.json; its files chosen together will do. Stays on your computer. Dropping files or a folder on the page does the same.`,
-  others: say`Models of others`,
-  othersHint: say`Downloaded from the Hugging Face hub. Only this download leaves the page.`,
-  address: say`Another one: address, hub page or hf:owner/name`,
+  ownHint: say`A .gguf, a .pt, .pth or .ckpt of PyTorch, a llama2.c .bin with its tokenizer.bin, or a folder with config.json, model.safetensors and tokenizer.json; or select those files together. You can also drop them on the page. Nothing is uploaded.`,
+  others: say`From Hugging Face`,
+  othersHint: say`Downloaded from the Hugging Face Hub. Nothing else is sent from your browser.`,
+  address: say`Other model: URL, Hub page or hf:owner/name`,
   again: (name) => say`Open ${name} again`,
   placeholder: 'hf:owner/name',
   load: say`Load`,
@@ -187,12 +187,12 @@ export const hubModelSaid = ({ parameters, licence, encoder }, download, memory,
   ]);
 
 export const notAnAddress = (text) =>
-  say`“${text}” is no address of a model: expected https://…, hf:owner/name or owner/name`;
+  say`“${text}” is not a model address. Use https://…, hf:owner/name or owner/name.`;
 
 /** Labels of the text in one line, over the other views. */
 export const STRIP = {
   label: say`The text`,
-  before: say`Token before`,
+  before: say`Previous token`,
   after: say`Token after`,
   run: say`Run`,
   stop: say`Stop`,

@@ -26,7 +26,7 @@ export const HEADS = {
   about: (layers, heads) => say`${layersSaid(layers)} × ${headsSaid(heads)}, a row per token`,
   /** @param {Head} of */
   habits: ({ layer, head }) => say`Habits of layer ${layer + 1}, head ${head + 1}`,
-  measured: say`mean weight on random tokens that come twice`,
+  measured: say`average attention over a sequence of random tokens repeated once`,
   /** The head that has a habit most. @param {Head} of */
   most: ({ layer, head }) => say`most: L${layer + 1} H${head + 1}`,
 };
@@ -36,7 +36,7 @@ export const HABITS = {
   previous: [say`previous token`, say`previous`],
   first: [say`first token`, say`first`],
   same: [say`same token`, say`same`],
-  after: [say`what followed before`, say`followed`],
+  after: [say`induction`, say`induction`],
 };
 
 /** Over the column that gathers the keys before those shown, in two lines. */
@@ -88,7 +88,7 @@ export const ATTENTION = {
   later: say`masked in a later step`,
   point: say`Point at a cell, or use the arrow keys.`,
   tap: say`Tap a cell to read its number.`,
-  resting: say`The scores come when the text rests.`,
+  resting: say`Scores appear when writing pauses.`,
   unread: say`The engine has not read this token yet.`,
   /**
    * @param {{ query: number, key: number, from: any, to: any, value: string }} cell
@@ -110,7 +110,7 @@ export const SIMILARITY = {
   title: say`Similarity of sentences`,
   about: (width) =>
     say`each text becomes one vector of ${width} numbers; the cosine between two is 1 where they point the same way`,
-  label: say`Texts, one a line`,
+  label: say`Texts, one per line`,
   caption: say`Cosine similarity of the texts`,
   text: say`Text`,
   texts: [

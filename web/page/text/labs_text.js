@@ -6,8 +6,8 @@ import { say } from '../state/base/language.js';
 
 export const LABS_WORDS = {
   title: say`Labs`,
-  about: say`findings of the field, measured again in this tab; layers and heads are counted from 0, as in names of points`,
-  references: say`After`,
+  about: say`Published findings, replicated in this tab. Layers and heads are numbered from 0, as in the API.`,
+  references: say`Based on`,
   look: say`What to look at`,
   refutes: say`What would refute it`,
   run: say`Run`,
@@ -23,16 +23,16 @@ export const LABS_WORDS = {
   saveModel: (file) => say`Save ${file}`,
   saveFigure: say`Save SVG`,
   table: say`As a table`,
-  short: say`This address asks for a shortened run: every step in seconds, no finding.`,
+  short: say`This link runs a short trial that takes seconds; its numbers are not results.`,
   /** @param {boolean} [holds]  undefined: not measured */
   verdict: (holds) => (holds === undefined ? '–' : holds ? say`✓ holds` : say`✗ does not hold`),
   /** @param {number} size  bytes */
   needs: (file, size) =>
-    say`Run loads ${file}${size ? `, ${bytes(size)}` : ''}, in a worker of its own; the model of the page stays.`,
+    say`Run loads ${file}${size ? `, ${bytes(size)}` : ''}, separately; the current model stays loaded.`,
   trains: say`Run trains a model of its own in this tab; the model of the page stays.`,
   /** @param {LabResult} result */
   recorded: ({ seed, seconds }) =>
-    say`Measured before, on the command line, on two cores: seed ${seed}, ${time(seconds * 1000)}. Run measures it here.`,
+    say`Recorded earlier on the command line (two cores, seed ${seed}, ${time(seconds * 1000)}). Press Run to measure it in this tab.`,
   /** @param {LabResult} result */
   measured: ({ seed, seconds }) => say`Measured in this tab: seed ${seed}, ${time(seconds * 1000)}.`,
   status: {

@@ -26,10 +26,11 @@ export const LENS = {
 };
 
 export const VOTES = {
-  grid: say`Votes by layer and head`,
-  none: say`Votes for a token`,
+  grid: say`How much each layer and head pushed this word`,
+  none: say`Which parts pushed a word`,
   /** @param {{ token: number, text: string }} votes @param {{ id: number, text: string }} after */
-  title: (votes, after) => say`Votes for ${quoted({ id: votes.token, text: votes.text })} after ${quoted(after)}`,
+  title: (votes, after) =>
+    say`Which parts pushed ${quoted({ id: votes.token, text: votes.text })} after ${quoted(after)}`,
   /**
    * What a part is called.
    * @param {import('../views/inside/lens_table.js').Part} part

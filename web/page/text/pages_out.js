@@ -153,7 +153,7 @@ export const PAGES_OUT = [
       say`A head can look for an earlier place where the present token stood, and attend to what followed it there. With it a model continues a pattern that it has seen once, in its prompt. Two heads do this together: one in an earlier layer tells each token what came before it.`,
     ],
     task: {
-      words: say`Give it a prompt that says a phrase twice, then look at the head named “followed”.`,
+      words: say`Give it a prompt that says a phrase twice, then look at the head named “induction”.`,
       done: otherPrompt,
     },
     question: () => say`The text is A B C A. Which letter does an induction head predict?`,

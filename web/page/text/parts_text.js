@@ -38,13 +38,26 @@ export const PARTS = {
   k: part(say`What it can be found by`, say`key, k`, 'qkv', 'qkv', keys, /k = [^,;]*/),
   v: part(say`What it hands on`, say`value, v`, 'qkv', 'qkv', keys, /v = [^,;]*/),
   heads: part(say`Who looks at whom`, say`attention pattern`, 'heads', 'heads', weights, PATTERN),
-  weight: part(say`How much a query takes of a key`, say`attention weight`, 'heads', 'softmax', weights, PATTERN),
-  early: part(say`What it takes of all earlier keys`, say`sum of weights`, 'heads', 'softmax', weights),
+  weight: part(
+    say`How much attention this token pays to that one`,
+    say`attention weight`,
+    'heads',
+    'softmax',
+    weights,
+    PATTERN,
+  ),
+  early: part(say`Attention to all earlier tokens`, say`sum of weights`, 'heads', 'softmax', weights),
   masked: part(say`A key that comes later`, say`masked`, 'heads', 'mask', weights),
   mix: part(say`Values mixed by their weights`, 'z', 'heads', 'mix', queries, /z = .*/),
   out: part(say`What the heads add`, say`attention output`, 'out', 'mix', width),
   cross: part(say`Who looks at which word of the source`, say`cross-attention`, 'cross', 'cross', queries),
-  source: part(say`How much a query takes of a key of the source`, say`attention weight`, 'cross', 'cross', weights),
+  source: part(
+    say`How much attention this token pays to that one of the source`,
+    say`attention weight`,
+    'cross',
+    'cross',
+    weights,
+  ),
   added: part(say`What cross-attention adds`, say`its output`, 'cross', 'cross', width),
   encoder: part(say`Vectors of the source`, say`output of the encoder`, 'encoder', 'cross', width),
   ffn: part(say`Neurons of this token`, say`feed-forward network`, 'ffn', 'ffn', neurons),
@@ -68,7 +81,7 @@ export const PARTS = {
 };
 
 export const CARD = {
-  label: say`The part that is pointed at`,
+  label: say`Selected part`,
   keys: say`Picture of the forward pass. Arrow keys move over its parts, Enter goes to the card of one.`,
   shape: say`Shape`,
   formula: say`Formula`,
@@ -79,7 +92,7 @@ export const CARD = {
   code: say`Code`,
   learn: say`Learn`,
   close: say`Close the card`,
-  resting: say`comes when the text rests`,
+  resting: say`shown when writing pauses`,
   of: (token) => say`of ${token}`,
   pair: (query, key) => say`of ${query} for ${key}`,
   after: (token) => say`after ${token}`,
@@ -102,5 +115,5 @@ const FILES = {
 export const CODE = {
   title: 'src/reference/decoder.c',
   elsewhere: (stage, experts) =>
-    say`The reference does not have all that this model has; src/model/${experts && stage === 'ffn' ? 'experts.c' : FILES[stage]} computes this stage.`,
+    say`decoder.c does not cover this variant; see src/model/${experts && stage === 'ffn' ? 'experts.c' : FILES[stage]} computes this stage.`,
 };

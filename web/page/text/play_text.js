@@ -7,8 +7,8 @@ export const PLAY = {
   about: (query, head) => say`what head ${head + 1} computes for ${query}`,
   play: say`Play`,
   pause: say`Pause`,
-  back: say`One step back`,
-  on: say`One step on`,
+  back: say`Previous step`,
+  on: say`Next step`,
   step: say`Step`,
   of: (i, n) => say`${i + 1} of ${n}`,
   speed: say`Speed`,
@@ -20,7 +20,7 @@ export const PLAY = {
   query: say`query`,
   z: say`z, mixed`,
   out: say`added to the stream`,
-  waiting: say`The steps come when the text rests.`,
+  waiting: say`The steps appear when writing pauses.`,
 };
 
 /**
@@ -38,9 +38,9 @@ export const STEP_WORDS = {
   mask: ({ causal }) =>
     causal
       ? say`Keys that come later get −∞: a token cannot look ahead.`
-      : say`Nothing is masked for coming later: in this model a token may look ahead.`,
+      : say`This model has no causal mask: a token may attend to later tokens.`,
   power: ({ largest }) =>
-    say`e to the power of each score, less the largest, ${figures(largest)}: nothing is negative, and the largest is 1.`,
+    say`Subtract the largest score, ${figures(largest)}, and exponentiate: every result is positive and the largest is 1.`,
   sum: ({ sum }) => say`They add up to ${figures(sum)}.`,
   weight: ({ sum }) => say`Each is divided by ${figures(sum)}: the weights add up to 1. Now softmax is done.`,
   mix: ({ key, x }) => say`${percent(x)} of the value of ${key} is added to z.`,
@@ -61,7 +61,7 @@ export const NORM = {
   },
   first: (/** @type {Float32Array} */ x) => `${Array.from(x.subarray(0, 4), figures).join(', ')}, …`,
   gain: {
-    layernorm: say`LayerNorm: the mean is taken off, then the root of the variance divides. A learned gain for each number follows, and a bias if there is one.`,
+    layernorm: say`LayerNorm subtracts the mean and divides by the standard deviation. Then each number is multiplied by a learned gain, and a bias is added if there is one.`,
     rmsnorm: say`RMSNorm: the root of the mean of the squares divides; no mean is taken off. A learned gain for each number follows.`,
   },
   none: say`This norm has no learned gain.`,
@@ -71,7 +71,7 @@ export const CURVES = {
   title: say`The activation function`,
   about: (own, token) => say`${own}, with the neurons of ${token} on it`,
   says: (own, /** @type {{ count: number, above: number }} */ { count, above }) =>
-    say`${above} of ${count} neurons get a number above zero, which passes; ${own} holds the others near zero.`,
+    say`${above} of ${count} neurons are positive and pass through; ${own} holds the rest near zero.`,
   input: say`input`,
   output: say`output`,
 };
@@ -101,7 +101,7 @@ export const POSITIONS = {
       return say`Two numbers of head ${head + 1} are one pair, drawn as a hand: grey as q comes, in colour as the position turns it. Under it the angle for each position, in radians. Keys are turned the same way, so that their product with the query depends on the distance alone (RoPE).`;
     if (kind === 'bias')
       return c.position === 'alibi'
-        ? say`Each head takes off its own slope times the distance of the key (ALiBi).`
+        ? say`Each head subtracts its own slope times the key’s distance (ALiBi).`
         : say`Each head adds a learned number for the distance of the key.`;
     const cosine =
       c.sinusoidPairs !== 'adjacent' ? say`the cosines follow after all sines` : say`each with its cosine beside it`;
@@ -109,7 +109,7 @@ export const POSITIONS = {
       c.position === 'learned'
         ? say`Each row is learned.`
         : say`The sines of row p are sin(p / 10000^(2i/d)), ${cosine}.`;
-    return say`${rule} Colour is positive, ink negative.`;
+    return say`${rule} Coloured = positive, dark = negative.`;
   },
   curve: {
     table: (p) => say`Product of row ${p} with each row, as a share of its product with itself.`,

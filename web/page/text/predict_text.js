@@ -18,7 +18,7 @@ export const PREDICT = {
   next: say`Next word`,
   again: say`Another text`,
   empty: say`Type a word first.`,
-  notDecoder: say`A model that predicts no next word cannot play.`,
+  notDecoder: say`This game needs a model that predicts the next word.`,
   result: {
     you: (word, p) => say`Your guess ${word}: probability ${percent(p)}, ${bits(p)}.`,
     model: (word, p) => say`The model’s likeliest ${word}: probability ${percent(p)}, ${bits(p)}.`,
@@ -26,7 +26,7 @@ export const PREDICT = {
     knew: (layer, layers) =>
       layer > layers
         ? say`No layer of the model had that word first.`
-        : say`Read by the head, the stream has that word first from layer ${layer} of ${layers} on.`,
+        : say`The logit lens ranks that word first from layer ${layer} of ${layers} onward.`,
   },
   tally: (/** @type {{ rounds: number, you: number, model: number, yourBits: number, modelBits: number }} */ t) =>
     say`After ${t.rounds} ${t.rounds === 1 ? say`word` : say`words`}: you ${t.you} right, ${figures(t.yourBits)} bits; the model ${t.model} right, ${figures(t.modelBits)} bits.`,

@@ -34,7 +34,7 @@ const POSITION = {
 const placed = (c) =>
   c.usePosition === false ? say`positions are switched off in this model` : POSITION[positionKind(c)];
 
-const SILENT = say`It is switched off in this model: nothing is rescaled.`;
+const SILENT = say`This norm is switched off, so nothing is rescaled.`;
 const UNSUMMED = say`The residual connection is switched off in this model: the output alone is passed on, without the stream before it.`;
 const OTHER_LAYER = say`Choose another layer above the picture to open it.`;
 
@@ -122,7 +122,7 @@ export const STAGES = {
   heads: (c, layer) => [
     headsSaid(c.nHeads),
     say`Each query is compared with ${keysOf(c, layer)}.`,
-    c.slidingWindow && !windowOf(c, layer) && say`Other layers have a sliding window, this one has not.`,
+    c.slidingWindow && !windowOf(c, layer) && say`Other layers use a sliding window; this one does not.`,
     c.scoreSoftcap > 0 &&
       say`A soft cap keeps each score between −${factor(c.scoreSoftcap)} and ${factor(c.scoreSoftcap)}.`,
     hasAlibi(c) &&
@@ -180,7 +180,7 @@ export const STAGES = {
   ],
   more: (c, layer) => [
     say`${blocks(c.nLayers - 1 - layer)} after`,
-    say`The same stages, each block with weights of its own.`,
+    say`The same stages again; each block has its own weights.`,
     OTHER_LAYER,
   ],
   final: (c) => [

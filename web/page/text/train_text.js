@@ -25,7 +25,7 @@ export const TRAIN = {
   at: (step) => say`step ${step}`,
   type: say`Type of the weights`,
   film: say`Heads form`,
-  early: say`Rows are queries, columns keys. An untrained head attends to all earlier tokens alike.`,
+  early: say`Rows are queries, columns keys. An untrained head attends equally to all earlier tokens.`,
   noHabit: say`No head attends to particular tokens yet.`,
   use: say`Use this model in the page`,
   status: {
@@ -40,8 +40,8 @@ export const TRAIN = {
   download: (gguf) => (gguf ? say`Download GGUF` : say`Download its files`),
   length: (characters, paragraphs) =>
     say`${int(characters)} characters${paragraphs > 1 ? say`, ${int(paragraphs)} paragraphs` : ''}`,
-  tooLong: (name, size, most) => say`${name} has ${si(size, 'B')}; at most ${si(most, 'B')} can be learnt here`,
-  folder: (name) => say`${name} is a folder; what is learnt here is one text file`,
+  tooLong: (name, size, most) => say`${name} is ${si(size, 'B')}; the limit here is ${si(most, 'B')}`,
+  folder: (name) => say`${name} is a folder. Choose a single text file.`,
   unreadable: (name, error) => say`${name} could not be read: ${messageOf(error)}`,
   /** FLOPs of a forward and a backward pass: three times those of the forward one. */
   cost: (parameters, flops) =>
@@ -82,16 +82,16 @@ export const OBJECTIVES = {
   next: say`the next token (decoder)`,
   masked: say`masked tokens, 15 % of the text (encoder)`,
   adapter: say`an adapter of the model above (LoRA)`,
-  pairs: say`a target for each source: lines of source, tab, target (encoder-decoder)`,
+  pairs: say`source–target pairs, one per line, separated by a tab (encoder-decoder)`,
 };
 
 /** The loss curve's words. */
 export const LOSS = {
   training: say`training`,
-  validation: say`validation, on text held out`,
+  validation: say`validation (held-out text)`,
   empty: say`Loss by step, empty before training`,
   heart: (step) =>
-    say`The loss on text held out was least at step ${step} and has risen since: the model now learns its text by heart (overfitting).`,
+    say`Validation loss was lowest at step ${step} and has risen since: the model is memorising the text (overfitting).`,
   guess: (vocabulary, nats) => say`random guessing: ln ${int(vocabulary)} = ${figures(nats)}`,
   unigram: (nats) => say`token frequencies only: ${figures(nats)}`,
   /**

@@ -15,15 +15,15 @@ export const UNIT = {
   stop: say`Stop`,
   stopped: say`Stopped.`,
   again: say`Read them`,
-  none: say`The model cannot be read this way.`,
+  none: say`This model does not support this view.`,
   /** @param {Response} of */
   value: ({ value, key }) => (key ? percent(value) : figures(value)),
   /** @param {Response} of */
   from: ({ key }) => (key ? `→ ${quoted(key)}` : ''),
   /** @type {Record<string, string>} */
-  effectNames: { promoted: say`Makes likelier`, suppressed: say`Makes less likely` },
+  effectNames: { promoted: say`Makes more likely`, suppressed: say`Makes less likely` },
   effects: {
-    neuron: () => say`Its output alone, through the last norm and the output head.`,
+    neuron: () => say`Its output alone, passed through the final norm and the output head.`,
     head: (token) =>
       say`What it writes at ${token ? quoted(token) : say`the chosen token`}, alone, through the last norm and the output head.`,
   },

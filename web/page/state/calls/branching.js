@@ -114,7 +114,9 @@ export async function restore(runtime, ids, kept = runtime.state.text.tokens.len
   const { vocabSize } = runtime.loaded().config;
   const wrong = ids.find((id) => !(id >= 0 && id < vocabSize));
   if (wrong !== undefined) {
-    runtime.fail(new Error(say`the address holds the token ${wrong}, this model has the tokens 0 to ${vocabSize - 1}`));
+    runtime.fail(
+      new Error(say`the link refers to token ${wrong}, but this model only has tokens 0 to ${vocabSize - 1}`),
+    );
     return;
   }
   await spell(runtime, ids);

@@ -102,7 +102,7 @@ export async function make(runtime, config, seed = runtime.state.sampler.seed, a
     const { total } = countParameters(config);
     const int = (/** @type {number} */ n) => n.toLocaleString('en');
     if (total > RUNNABLE)
-      throw new Error(say`a model of ${int(total)} parameters is too large to be made here: at most ${int(RUNNABLE)}`);
+      throw new Error(say`a model with ${int(total)} parameters is too large to create here (limit: ${int(RUNNABLE)})`);
     const api = await create(config, { seed, signal: loading.signal });
     if (runtime.loading !== loading) {
       api.dispose();

@@ -46,7 +46,7 @@ export const SHIPPED = [
   {
     file: 'weights/stories.gguf',
     name: 'stories-5M',
-    about: say`the same stories, better told; modern block, Q8_0`,
+    about: say`the same kind of stories, better written; modern block, Q8_0`,
     better: 5752544,
     opens: { ...STORY, head: { layer: 2, head: 3 } },
   },
@@ -60,7 +60,7 @@ export const SHIPPED = [
     file: 'weights/dates/',
     parts: FOLDER,
     name: 'dates',
-    about: say`reads a date as people write it and writes it as yyyy-mm-dd; encoder-decoder of 2017, letter by letter`,
+    about: say`turns dates such as “7 March 1999” into yyyy-mm-dd; a 2017-style encoder-decoder that works letter by letter`,
     caution: say`Trained on dates from 1800 to 2100. It answers “no such day” to 30 February, and “not a date” to other texts.`,
     // in block 2, head 2 each digit of the year looks at that digit in the source, the month at its name, the day at
     // the day
@@ -85,7 +85,7 @@ export const SHIPPED = [
     file: 'weights/induction/',
     parts: FOLDER,
     name: 'induction',
-    about: say`continues what it has seen before, two layers of attention alone`,
+    about: say`repeats patterns it has seen; two attention-only layers`,
     caution: say`Its vocabulary is the numbers 0 to 63. In block 2, head 1 attends to what followed the last time.`,
     opens: { prompt: '0 12 40 7 33 51 18 60 25 12 40 7', temperature: 0, head: { layer: 1, head: 0 } },
   },
@@ -102,7 +102,7 @@ export const SHIPPED = [
     parts: FOLDER,
     name: 'fill',
     about: say`finds hidden words of children’s stories, an encoder; 0.96 MB`,
-    caution: say`It writes no text. Put [MASK] in the place of a word: it uses the words on both sides.`,
+    caution: say`It does not generate text. Replace a word with [MASK], and it predicts that word from both sides.`,
     opens: { prompt: 'Once upon a time, there was a little [MASK] named Lily. She liked to play in the park.' },
   },
 ];

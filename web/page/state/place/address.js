@@ -133,15 +133,15 @@ export function applicable(asked) {
   const address = from === null && model !== null && sourceOf(model) === model ? model : '';
   const what =
     from !== null
-      ? say`This address was made with “${from}”, a model of whoever made it.`
-      : say`This address is of the model at ${model}, which is not on this page.`;
+      ? say`This link was made with “${from}”, a model that only its author has.`
+      : say`This link uses the model at ${model}, which is not loaded.`;
   return {
     ...readAddress('#'),
     state: asked.state,
     asks: asked.asks,
     opens: prompt ? { ...opens, prompt } : opens,
     note: {
-      text: `${what} ${say`Prompt and sampler are taken from it; the text is that of the model here.`}${address ? say` Nothing was asked of that address.` : ''}`,
+      text: `${what} ${say`Its prompt and sampling settings are used with the model loaded here.`}${address ? say` Nothing was downloaded from there.` : ''}`,
       address,
     },
   };

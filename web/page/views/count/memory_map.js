@@ -65,9 +65,9 @@ export function mapOf({ run: { model, memory }, text: { tokens, sourceTokens } }
       [
         say`kv cache of ${filled.words}`,
         int(filled.bytes),
-        actual('kv cache') ? int(actual('kv cache')) : say`not open`,
+        actual('kv cache') ? int(actual('kv cache')) : say`not allocated yet`,
       ],
-      [say`All of it`, '', int(memory.totalBytes)],
+      [say`Total`, '', int(memory.totalBytes)],
     ],
   };
 }

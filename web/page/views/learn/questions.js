@@ -54,7 +54,7 @@ const ANSWERS = {
   },
   logits: () => number(10, 'e^2.303 = 10', 0.1),
   sampling: () => number(100, say`100 %: no other token is left`),
-  cache: () => number(1, say`1: those of the others are kept`),
+  cache: () => number(1, say`1: the others are cached`),
   parameters: ({ page }) => {
     const { dModel, dHead, nHeads, nKvHeads } = config(page);
     return number(2 * dModel * dHead * (nHeads + nKvHeads));
@@ -67,7 +67,7 @@ const ANSWERS = {
       0.02,
     ),
   induction: () => named('B', say`B: it followed A before`),
-  edits: () => number(1, say`1: only heads bring anything from other tokens`),
+  edits: () => number(1, say`1: only attention heads move information between tokens`),
 };
 
 /** @param {Source['page']} page */
