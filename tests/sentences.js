@@ -53,7 +53,7 @@ export const UNTAGGED = files(/\.svelte$/).flatMap((file) => {
 
 /** The catalogues by language, without what they say of themselves. @type {Record<string, Record<string, string>>} */
 export const CATALOGUES = Object.fromEntries(
-  files(/^languages\//).map((file) => {
+  files(/^languages\/[^/]+\.json$/).map((file) => {
     const { '': _, ...sentences } = JSON.parse(readFileSync(page + file, 'utf8'));
     return [basename(file, '.json'), sentences];
   }),

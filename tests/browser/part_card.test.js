@@ -28,7 +28,7 @@ insideTest('arrow keys move over the parts, Enter leads into the card, Escape ba
   }
   for (const word of [
     /embedding|residual stream/,
-    /query/,
+    /this token pays/,
     /weight|masked/,
     /attention output/,
     /feed-forward/,

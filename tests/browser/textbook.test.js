@@ -147,7 +147,7 @@ pageTest(
     const { rows, total } = countParameters(model.config);
     const ffn = rows.filter((r) => r.component === 'ffn').reduce((n, r) => n + r.count, 0);
     const answers = {
-      token: String((await model.encode('Strawberries grow slowly')).length),
+      token: String((await model.encode('Strawberries grow slowly', { addSpecialTokens: false })).length),
       embedding: (vocabSize * dModel).toLocaleString('en'),
       position: 'Yes',
       qkv: String(nHeads),

@@ -1,6 +1,8 @@
 // languages.test.js - the catalogues of the page's languages fit its sentences; `say` puts values in their places
 import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
+import { LABS, openLab } from '../../web/lib/apps/labs/labs.js';
 import { LANGUAGES, say } from '../../web/page/state/base/language.js';
 import { CATALOGUES, SENTENCES, UNTAGGED } from '../sentences.js';
 
@@ -37,4 +39,18 @@ test('a sentence has at most ten values, and English is as it stands', () => {
 test('no words stand in a template without the tag, but for units', () => {
   const bare = UNTAGGED.filter((line) => !/: "(?:px|start)"$/.test(line));
   assert.deepEqual(bare, []);
+});
+
+test('every text of a lab is in the catalogue of labs of each language, and nothing else', async () => {
+  const labs = await Promise.all(LABS.map(openLab));
+  const texts = labs.flatMap((lab) => [
+    ...[lab.title, lab.claim, lab.refutes, lab.change.title, ...lab.look],
+    ...lab.claims.flatMap(({ claim, expected }) => [claim, expected]),
+  ]);
+  for (const language of Object.keys(LANGUAGES).filter((code) => code !== 'en')) {
+    const file = new URL(`../../web/page/languages/labs/${language}.json`, import.meta.url);
+    const catalogue = JSON.parse(readFileSync(file, 'utf8'));
+    assert.deepEqual(Object.keys(catalogue).sort(), [...new Set(texts)].sort(), language);
+    for (const [english, text] of Object.entries(catalogue)) assert.ok(text.trim() && text !== english, english);
+  }
 });

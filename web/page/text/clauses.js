@@ -1,5 +1,6 @@
 // clauses.js - clauses of the textbook about a part, by the architecture that is loaded
 import { hasFfn, hasTwoStacks, isGated, rotates, rotatesAnywhere, scoreScale } from '../state/facts/architecture.js';
+import { isSpecial } from '../state/facts/special_tokens.js';
 import { ACTIVATIONS, FFN_NAMES, activationOf, shortTitle } from './ffn_text.js';
 import { int, sentences } from './format.js';
 import { factor } from './stage_formulas.js';
@@ -90,7 +91,9 @@ export function summing(c) {
  * @param {import('../state/store/state.js').State} s
  */
 export function cut(s, c) {
-  const list = hasTwoStacks(c) ? s.text.sourceTokens : s.text.tokens.filter((t) => t.given);
+  const list = (hasTwoStacks(c) ? s.text.sourceTokens : s.text.tokens.filter((t) => t.given)).filter(
+    ({ id }) => !isSpecial(id), // the start of a text is none of its pieces
+  );
   const whose = hasTwoStacks(c) ? say`The text that it reads` : say`Your text`;
   if (list.length === 1) return say`${whose} is one piece of a fixed list of ${int(c.vocabSize)}`;
   const one = list.every((t) => t.text && [...t.text].length === 1);

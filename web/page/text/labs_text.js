@@ -51,4 +51,5 @@ export const LABS_WORDS = {
 };
 
 /** The first sentence of a text; one that it quotes does not end it. */
-export const firstSentence = (text) => /^(?:"[^"]*"|[^"])+?[.?!](?= [A-Z]|$)/.exec(text)?.[0] ?? text;
+export const firstSentence = (text) =>
+  /^[^。]+。/.exec(text)?.[0] ?? /^(?:"[^"]*"|[^"])+?[.?!](?= [A-Z]|$)/.exec(text)?.[0] ?? text;

@@ -40,3 +40,17 @@ export function say(parts, ...values) {
   const template = parts.reduce((text, part, i) => `${text}{${i - 1}}${part}`);
   return (catalogue[template] ?? template).replace(/\{(\d)\}/g, (_, i) => String(values[i]));
 }
+
+/** Fetches the sentences of the labs, whose English stands in the package: languages/labs/CODE.json. */
+export async function fetchLabSentences() {
+  if (!catalogue) return;
+  try {
+    const file = await fetch(new URL(`../../languages/labs/${language}.json`, import.meta.url));
+    Object.assign(catalogue, await file.json());
+  } catch (error) {
+    console.info('The labs are in English:', error);
+  }
+}
+
+/** A sentence that the page was given, in its language where a catalogue has it. @param {string} sentence */
+export const translated = (sentence) => catalogue?.[sentence] ?? sentence;

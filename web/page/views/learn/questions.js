@@ -6,7 +6,7 @@ import { figures, label, percent, quoted } from '../../text/format.js';
 import { named, number, plain } from './typed_answer.js';
 
 /** What an answer may be read from: the state, and the engine's tokenizer. */
-/** @typedef {{ page: Readonly<import('../../state/store/state.js').State>, idsOf: (text: string) => Promise<number[]> }} Source */
+/** @typedef {{ page: Readonly<import('../../state/store/state.js').State>, idsOf: (text: string, options?: { addSpecialTokens?: boolean }) => Promise<number[]> }} Source */
 /** @typedef {import('./typed_answer.js').Answer} Answer */
 
 /** @param {Source['page']} page @returns {Answer | null} */
@@ -27,7 +27,7 @@ const normed = (c) => (c.norm === 'rmsnorm' ? 3 / Math.sqrt(12.5) : -1);
 
 /** @type {Record<string, (source: Source) => Promise<Answer | null> | Answer | null>} */
 const ANSWERS = {
-  token: async ({ idsOf }) => number((await idsOf('Strawberries grow slowly')).length),
+  token: async ({ idsOf }) => number((await idsOf('Strawberries grow slowly', { addSpecialTokens: false })).length),
   embedding: ({ page }) => number(config(page).vocabSize * embedWidth(config(page))),
   position: () => named('yes', say`yes: the row depends on the token alone`, say`yes`),
   qkv: ({ page }) => number(config(page).nHeads, say`${config(page).nHeads}, one for each head`),
