@@ -26,6 +26,7 @@ usage: ./build.sh COMMAND
   fuzz [SECONDS] give the readers, the trainer and the engine random wrong input (default: 60 seconds);
                  failing inputs go to build/fuzz; --coverage [SECONDS]: libFuzzer, for each target in C
   bench          measure this engine and wllama in Chromium (tests/bench/README.md): --cpu, --isa, --against DIR;
+                 --model FILE.gguf: a file of your own, also in native llama.cpp where Python has it;
                  --kernels [FILTER]: only the kernels, and the download sizes
                  --slow-line: only the page's first story at 1.6 Mbit/s; --page: the benchmark as a page to open elsewhere
   train RECIPE   compile the trainer and run it; without arguments it prints its usage

@@ -5,13 +5,13 @@
 //                    [--backends relaxed,simd] [--caches default,f32,f16,q8_0]
 //                    [--engines glassformer,wllama2,wllama3,onnxruntime] [--isa vnni,avx2,sse] [--against DIR]
 //                    [--repeats 3] [--contexts 64,512,1000] [--neighbour] [--quick] [--cold] [--cpu]
-//                    [--node] [--with-node 24.21.0] [--drawing] [--training] [--slow-line] [--kernels [FILTER]] [--page]
+//                    [--model FILE.gguf] [--node] [--with-node 24.21.0] [--drawing] [--training] [--slow-line] [--kernels [FILTER]] [--page]
 //
 // README.md in this folder explains the output.
 import { execFileSync, spawn } from 'node:child_process';
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { availableParallelism, cpus, homedir, loadavg, tmpdir } from 'node:os';
-import { join, resolve } from 'node:path';
+import { basename, dirname, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { gzipSync } from 'node:zlib';
@@ -22,6 +22,7 @@ import { cpuBetween, rendererUse, untilIdle } from './browser_use.js';
 import { buildPage, html, writeFolder } from './build_page.js';
 import { measureDrawing } from './drawing.js';
 import { ONNXRUNTIME, WLLAMA3, fetchNode, fetchPackage } from './fetch.js';
+import { contendersFor, isNative, readmeRows, visitNative } from './given_model.js';
 import { ISAS, missing, v8Flags } from './isa.js';
 import { compareKernels, printKernels } from './kernels.js';
 import { measureTraining } from './training.js';
@@ -58,6 +59,7 @@ const { values: given, positionals } = commandLine({
   repeats: list,
   isa: list,
   against: list,
+  model: list,
   'with-node': list,
   neighbour: flag,
   quick: flag,
@@ -101,6 +103,10 @@ check('isa', isas, Object.keys(ISAS));
 if (against && !existsSync(against)) stop(`--against: there is no folder ${against}.`);
 if (given['with-node'] && !/^\d+(?:\.\d+){0,2}$/.test(given['with-node']))
   stop(`--with-node is ${given['with-node']}, expected a version, for example 24.21.0.`);
+/** The file to measure instead of the models of --sizes and --dtypes, or null. */
+const file = given.model === undefined ? null : resolve(given.model);
+if (file && !existsSync(file)) stop(`--model: there is no file ${file}.`);
+if (file && (given.isa || against || given.node)) stop('--model takes none of --isa, --against and --node.');
 if (given.drawing && (given.isa || against)) stop('--drawing takes neither --isa nor --against.');
 
 const machine = () => `${cpus()[0].model}, ${availableParallelism()} cores, load ${loadavg()[0].toFixed(1)}`;
@@ -255,7 +261,7 @@ async function visit(browser, server, who, model, bytes) {
 const moved = (name, dtype, kvDtype) => Math.ceil(bytesPerToken(name, dtype, 64, kvDtype) / 128) * 128;
 
 /** Whether a visit also measures the GB/s at which one thread, of the same page or process, reads that much. */
-const hasLimit = (c) => c.engine === 'glassformer' && c.threads === 1;
+const hasLimit = (c) => !file && c.engine === 'glassformer' && c.threads === 1;
 
 /** What the browser computes with. */
 async function probeInPage(browser, server) {
@@ -341,6 +347,23 @@ function downloadOf(requested, folders) {
   return total / 1e3;
 }
 
+/**
+ * A given file, in pages and natively.
+ * @param {string} path @param {(c: Contender) => Promise<Record<string, any>>} inPage
+ */
+async function measureFile(path, inPage) {
+  const who = contendersFor(threads);
+  const results = await inTurn(basename(path), who, (c) =>
+    isNative(c) ? visitNative(path, { threads: c.threads, ...speedsOf(c) }) : inPage(c),
+  );
+  const tables = tablesOf(measures(), results);
+  tables.print(who);
+  for (const c of who) console.log(`${c.name}: ${results.get(c)[0]?.backend ?? 'not measured'}`);
+  console.log(`\n${new Date().toISOString().slice(0, 10)}; glassformer, wllama, times, llama.cpp:`);
+  const shown = [...contexts.map((n) => `decode @${n}`), ...prefills.map((n) => `prefill ${n}`)];
+  for (const row of readmeRows(who, shown, tables.valueOf)) console.log(row);
+}
+
 async function inPages() {
   for (const checkout of [top, against]) if (checkout) builtPackage(checkout);
   const folder = mkdtempSync(join(tmpdir(), 'glassformer-bench-')),
@@ -348,12 +371,12 @@ async function inPages() {
   await buildPage(join(site, 'now'), builtPackage(top));
   if (against) await buildPage(join(site, 'before'), builtPackage(against));
   writeFileSync(join(site, 'empty.html'), html(''));
-  const also = { '/models/': cache, '/wllama2/': join(top, 'node_modules/wllama2') };
+  const also = { '/models/': file ? dirname(file) : cache, '/wllama2/': join(top, 'node_modules/wllama2') };
   if (engines.includes('wllama3')) also['/wllama3/'] = fetchPackage(cache, '@wllama/wllama', WLLAMA3);
   if (engines.includes('onnxruntime'))
     also['/onnxruntime-web/'] = join(fetchPackage(cache, 'onnxruntime-web', ONNXRUNTIME), 'dist');
   const model = (c, name, dtype) => (c.engine === 'onnxruntime' ? onnxFile : modelFile)(cache, name, dtype);
-  for (const name of sizes)
+  for (const name of file ? [] : sizes)
     for (const dtype of dtypes) for (const c of contenders(dtype, [undefined])) model(c, name, dtype);
 
   const server = await serve(site, { also });
@@ -375,7 +398,12 @@ async function inPages() {
       `Chromium ${browsers.get(measured[0]).version()}; medians of ${repeats} visits, taken in turn` +
         (given.cpu ? '; CPU: processor time' : ''),
     );
-    for (const name of sizes) {
+    if (file)
+      await measureFile(file, async (c) => {
+        const result = await visit(browsers.get(measured[0]), server, c, `/models/${basename(file)}`, 0);
+        return { ...result, download: downloadOf(result.files, { ...also, '/': site }) };
+      });
+    for (const name of file ? [] : sizes) {
       for (const dtype of dtypes) {
         const results = await inTurn(`${name} ${dtype}`, contenders(dtype, measured), async (c) => {
           const file = `/models/${model(c, name, dtype)}`,

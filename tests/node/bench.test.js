@@ -1,13 +1,17 @@
 // bench.test.js - how the benchmark reads, subtracts and compares what it measured
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
+import { contendersFor, isNative, readmeRows, visitNative } from '../bench/given_model.js';
 import { ISAS, missing, probe } from '../bench/isa.js';
 import { figuresOf } from '../bench/kernels.js';
 import { measureSpeeds } from '../bench/speeds.js';
 import { tablesOf } from '../bench/tables.js';
 import { relaxedSimd } from '../node-flags.js';
+import { temporaryFolder } from '../temporary.js';
 
 test('a row of the kernel benchmark gives its name and the figure to compare', () => {
   const rows = figuresOf(
@@ -83,6 +87,36 @@ test('ratios: against before within each round, against wllama from the better m
   };
   assert.deepEqual(cells('Times better than the better wllama'), ['8.00', '8.00']);
   assert.deepEqual(cells('Times better than before'), ['1.25', '1.25']); // of 2, 1.25 and 1.1
+});
+
+test('a given file: the README’s rows have both engines, their ratio and native llama.cpp, with each number of threads', () => {
+  const who = contendersFor([1, 2]);
+  assert.deepEqual(who.map(isNative), [false, false, true, false, false, true]);
+  const speeds = [45.25, 5, 44, 80, 10, undefined];
+  const valueOf = (c, measure) => (measure === 'prefill 128' && c.threads === 2 ? undefined : speeds[who.indexOf(c)]);
+  assert.deepEqual(readmeRows(who, ['decode @64', 'prefill 128'], valueOf), [
+    '| decode after 64 tokens, one thread | 45.3 | 5.0 | 9.1 | 44.0 |',
+    '| prompt of 128 tokens, one thread | 45.3 | 5.0 | 9.1 | 44.0 |',
+    '| decode after 64 tokens, 2 threads | 80.0 | 10.0 | 8.0 | – |',
+    '| prompt of 128 tokens, 2 threads | – | – | – | – |',
+  ]);
+});
+
+test('native llama.cpp is measured by a Python of the caller, and its absence is a sentence', async (t) => {
+  const folder = temporaryFolder('bench');
+  const given = process.env.PYTHON;
+  t.after(() => (given === undefined ? delete process.env.PYTHON : (process.env.PYTHON = given)));
+  const python = (name, script) => {
+    process.env.PYTHON = join(folder, name);
+    writeFileSync(process.env.PYTHON, `#!/bin/sh\n${script}\n`, { mode: 0o755 });
+  };
+  const job = { threads: 2, contexts: [64], prefills: [], times: 1 };
+  python('answers', `echo "{\\"backend\\": \\"$(basename $1) $2\\"}"`);
+  assert.deepEqual(await visitNative('model.gguf', job), { backend: 'native_llama.py model.gguf' });
+  python('lacks', 'exit 3');
+  await assert.rejects(visitNative('model.gguf', job), { message: 'Python has no llama-cpp-python' });
+  python('fails', 'exit 1');
+  await assert.rejects(visitNative('model.gguf', job), { message: 'Python ended with 1' });
 });
 
 test('an instruction set that a process does not have is named', () => {
