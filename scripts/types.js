@@ -23,6 +23,7 @@ interface File {}
 interface Headers {}
 interface MessagePort {}
 interface ReadableStream<R = any> {}
+interface Request {}
 interface RequestInit {}
 interface Response {}
 interface URL {}
@@ -110,7 +111,8 @@ const joined = described(
   [...all].map(([name, words]) => [name, words ?? '']),
 );
 mkdirSync(types);
-for (const [name, file] of Object.entries({ ...apps, conversation: 'apps/clients/conversation' })) {
+const beside = ['conversation', 'openai_fetch'].map((name) => [name, `apps/clients/${name}`]);
+for (const [name, file] of [...Object.entries(apps), ...beside]) {
   const text = readFileSync(join(modules, `${file}.d.ts`), 'utf8');
   const own = text.replace(/(['"])(?:\.{1,2}\/)+(?:api\/)?(?:model|index)\.js\1/g, "'./index.js'");
   writeFileSync(join(types, `${name}.d.ts`), own);

@@ -279,8 +279,11 @@ describe('glassformer/openai', () => {
     assert.deepEqual(usage, { prompt_tokens: 5, total_tokens: 5 });
     const { data: alone } = await encoder.embed([3, 4, 5], { normalize: true });
     assert.deepEqual(data[1].embedding, [...alone]);
-    for (const other of [{ dimensions: 16 }, { encoding_format: 'base64' }])
-      await assert.rejects(openai(encoder).embeddings.create({ model: 'x', input: [1], ...other }), /full length/);
+    for (const [other, found] of [
+      [{ dimensions: 16 }, /full length/],
+      [{ encoding_format: 'hex' }, /encoding_format is hex/],
+    ])
+      await assert.rejects(openai(encoder).embeddings.create({ model: 'x', input: [1], ...other }), found);
   });
 });
 

@@ -1,7 +1,7 @@
 // app_examples.test.js - docs/examples run with the packed tarball: in Node, with Vite, with React, and a plain page
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
-import { copyFileSync, cpSync, mkdirSync, readFileSync, readdirSync, symlinkSync, writeFileSync } from 'node:fs';
+import { copyFileSync, cpSync, mkdirSync, readFileSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
@@ -10,25 +10,15 @@ import { launch } from '../../scripts/chromium.js';
 import { serve } from '../../scripts/serve.js';
 import { PATIENCE } from '../patience.js';
 import { temporaryFolder } from '../temporary.js';
+import { unpacked } from './unpacked.js';
 
 const top = fileURLToPath(new URL('../..', import.meta.url));
 const examples = join(top, 'docs/examples');
 const folder = temporaryFolder('app-examples');
-const package_ = join(folder, 'node_modules/glassformer');
-let browser;
+let browser, package_;
 
 before(async () => {
-  const [{ filename }] = JSON.parse(
-    execFileSync('npm', ['pack', '--json', '--ignore-scripts', '--pack-destination', folder], {
-      cwd: top,
-      encoding: 'utf8',
-    }),
-  );
-  writeFileSync(join(folder, 'package.json'), '{ "private": true, "type": "module" }\n');
-  mkdirSync(package_, { recursive: true });
-  execFileSync('tar', ['-xzf', join(folder, filename), '-C', package_, '--strip-components=1']);
-  for (const name of ['react', 'react-dom', 'scheduler'])
-    symlinkSync(join(top, 'node_modules', name), join(folder, 'node_modules', name));
+  package_ = unpacked(folder, ['react', 'react-dom', 'scheduler']);
   browser = await launch();
 });
 after(async () => {

@@ -70,7 +70,7 @@ test('the tarball contains the library, its binaries, its types, the licence, an
   }
   const strange = files.filter(
     (file) =>
-      !/^(?:LICENSE|README\.md|package\.json|dist\/[\w/-]+(?:\.iife)?\.(?:js|wasm)|dist\/THIRD_PARTY_LICENSES\.txt|CHANGELOG\.md|types\/(?:index|worker|conversation|ai-sdk|openai|react|labs|elements)\.d\.ts|types\/platform\.d\.ts|weights\/stories-1m\.(?:gguf|md))$/.test(
+      !/^(?:LICENSE|README\.md|package\.json|dist\/[\w/-]+(?:\.iife)?\.(?:js|wasm)|dist\/THIRD_PARTY_LICENSES\.txt|CHANGELOG\.md|types\/(?:index|worker|conversation|ai-sdk|openai|openai_fetch|react|labs|elements)\.d\.ts|types\/platform\.d\.ts|weights\/stories-1m\.(?:gguf|md))$/.test(
         file,
       ),
   );
