@@ -8,6 +8,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { load, train } from '../../web/lib/api/index.js';
 import { SAMPLER } from '../../web/lib/engine/config/sampler_fields.js';
+import { COMMANDS } from '../../web/lib/apps/cli/cli_help.js';
 import { harmless } from '../../web/lib/apps/cli/terminal.js';
 import { folder, run, runMany, runWith } from './command_line.js';
 import { collect, golden, json, stories as larger, top, untilEnd } from './helpers.js';
@@ -73,6 +74,11 @@ test('help prints the usage; a wrong usage prints one sentence and sets the exit
     [['-m', stories, '-n', '1', 'count'], /^usage: glassformer count \[--json\] CONFIG\n/, 2],
     [['convert'], /^usage: glassformer convert SOURCE OUT\.gguf\n/, 2],
     [['quantize'], /^usage: glassformer quantize SOURCE OUT\.gguf\n/, 2],
+    // these printed the whole help
+    [['quantize', 'a', 'b', 'c'], /^usage: glassformer quantize SOURCE OUT\.gguf\n3 words were given/, 2],
+    [['Once', 'upon', 'a', 'time'], /^The prompt has 4 words, expected one: put it in quotes/, 2],
+    [['serve', '--port', '1.5'], /: --port is 1.5, expected a whole number/, 1],
+    [['serve', '--top-p', '1'], /serve does not take --top-p/, 1],
   ];
   const [help, ...refused] = await runMany([['--help'], ...wrong.map(([args]) => args)]);
   assert.match(help.out, /usage: glassformer/);
@@ -81,6 +87,19 @@ test('help prints the usage; a wrong usage prints one sentence and sets the exit
     assert.deepEqual([code, out], [status, ''], args.join(' '));
     assert.match(err, words);
     assert.doesNotMatch(err, /\n\s+at /, 'no stack trace');
+  }
+});
+
+test('each command has a help of its own, with its options and an example', async () => {
+  const names = Object.keys(COMMANDS);
+  const helps = await runMany(names.map((name) => [name, '--help']));
+  for (const [i, { code, out }] of helps.entries()) {
+    const { usage, options } = COMMANDS[names[i]];
+    assert.equal(code, 0);
+    assert.ok(out.startsWith(`usage: glassformer ${names[i]} ${usage}\n`), out);
+    assert.match(out, new RegExp(`\nexample: glassformer ${names[i]}`));
+    const told = Array.from(out.matchAll(/^ +(?:-\w, )?--([\w-]+)/gm), ([, name]) => name);
+    assert.deepEqual(told, options);
   }
 });
 
@@ -287,12 +306,8 @@ test('--source is what an encoder-decoder reads', async () => {
 test('the help has every option of the sampler with its default', async () => {
   const { out } = await run('--help');
   for (const { member, off, commandLine } of SAMPLER) {
-    const line = new RegExp(`^ .*--${member.replaceAll('_', '-')} [A-Z].*$`, 'm').exec(out)?.[0];
-    assert.match(
-      line,
-      new RegExp(commandLine === off ? `default ${off} \\(off\\)` : `default ${commandLine};`),
-      member,
-    );
+    const line = new RegExp(`^ .*--${member.replaceAll('_', '-')} [A-Z].*(\\n {20,}.*)?$`, 'm').exec(out)?.[0];
+    assert.match(line, new RegExp(`\\(default ${commandLine}${commandLine === off ? ': off' : '(?:\\)|; )'}`), member);
   }
 });
 

@@ -6,16 +6,8 @@ import { readFile } from 'node:fs/promises';
 import { text as readAll } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
 import { progressLine } from './progress.js';
-import {
-  HELP,
-  OPTIONS,
-  commandOf,
-  generateOptions,
-  isIncomplete,
-  loadOptions,
-  optionNamed,
-  usageOf,
-} from './cli_options.js';
+import { COMMANDS, HELP, helpOf } from './cli_help.js';
+import { OPTIONS, commandOf, generateOptions, loadOptions, optionNamed, portOf, wrongUsage } from './cli_options.js';
 import { harmless } from './terminal.js';
 import { count } from './count_parameters.js';
 import { fail, publicError } from '../../base/errors.js';
@@ -170,6 +162,24 @@ async function lab(name, o) {
   await withModel(o, (model, signal) => runLab(name, { ...options, model, signal }, o), file);
 }
 
+/**
+ * Answer OpenAI's HTTP interface until an interrupt.
+ * @param {Record<string, any>} o
+ */
+async function serveModel(o) {
+  const port = portOf(o);
+  const { serve } = await import('./serve.js');
+  await withModel(o, (model, signal) =>
+    serve(model, {
+      port,
+      signal,
+      origins: o['allow-origin'] ?? [],
+      name: o.model ?? 'stories-1m',
+      listening: (url) => console.log(`${url} answers chat/completions, embeddings and models. Ctrl+C ends it.`),
+    }),
+  );
+}
+
 /** The same; null where it is a terminal or nothing was connected. */
 async function standardInput() {
   let stat;
@@ -188,10 +198,9 @@ async function inputText() {
 
 /**
  * @param {string[]} positionals
- * @returns {Promise<string | null>} null: wrong usage
+ * @returns {Promise<string | null>} null: there is none
  */
 async function promptOf(positionals) {
-  if (positionals.length > 1) return null;
   if (positionals.length === 1 && positionals[0] !== '-') return positionals[0];
   if (positionals[0] === '-') return inputText();
   return (await standardInput()) || null;
@@ -206,14 +215,16 @@ try {
   const { values, positionals } = parseArgs({ allowPositionals: true, options: OPTIONS });
   const { help, version } = values,
     command = help || version ? undefined : commandOf(positionals, values);
-  if (help) console.log(HELP);
+  const wrong = help || version || command ? null : wrongUsage(positionals);
+  if (help) console.log(Object.hasOwn(COMMANDS, positionals[0] ?? '') ? helpOf(positionals[0]) : HELP);
   else if (version) console.log(JSON.parse(await readFile(new URL('package.json', PACKAGE), 'utf8')).version);
-  else if (!command && positionals.length === 1 && isIncomplete(positionals[0])) {
-    console.error(usageOf(positionals[0]));
+  else if (wrong) {
+    console.error(wrong);
     process.exitCode = 2;
   } else if (command === 'count') await count(positionals[1], !!values.json);
   else if (command === 'lab' && positionals.length === 1) await (await import('./run_lab.js')).listLabs();
   else if (command === 'lab') await lab(positionals[1], values);
+  else if (command === 'serve') await serveModel(values);
   else if (command === 'embed') await embed(positionals.slice(1), values);
   else if (command === 'convert' || command === 'quantize') await convertTo(command, positionals.slice(1), values);
   else if (values.chat && !positionals.length) await chat(values);

@@ -1,98 +1,19 @@
-// cli_options.js - the options of the command line: their help, and the options of load and generate that they mean
+// cli_options.js - the words and options of a command line: its command, and the options of load and generate
 import { readFile } from 'node:fs/promises';
-import { defaultCacheDir } from '../../files/transfer/file_store.js';
 import { fail, messageOf } from '../../base/errors.js';
-import { PRESETS } from '../../api/index.js';
 import { SAMPLER } from '../../engine/config/sampler_fields.js';
-
-/** Defaults of the command line: those of the sampler's options that are not off. */
-const DRAWING = Object.fromEntries(
-  SAMPLER.filter(({ off, commandLine }) => commandLine !== off).map((field) => [field.name, field.commandLine]),
-);
-
-export const HELP = `\
-usage: glassformer [options] [PROMPT]      continue a text; without PROMPT, or with -, standard input
-       glassformer --chat [options] [PROMPT]  answer a message; without PROMPT each line of standard input
-       glassformer embed [options] [TEXT...]  vectors of texts as JSON lines; without TEXT each line of standard input
-       glassformer count [--json] CONFIG      parameters of a config.json, of a local weight file or of a preset
-       glassformer lab [NAME [--json]]        measure a published finding again; without NAME the list of labs
-       glassformer convert SOURCE OUT.gguf    write a checkpoint as GGUF, its matrices in --type (default F16)
-       glassformer quantize SOURCE OUT.gguf   the same with a quantised --type (default Q8_0)
-
-  -m, --model SOURCE     .gguf, .bin, a folder ending in /, an address, or hf:owner/name[/file.gguf]
-                         (default: the small story model of this package)
-      --source TEXT      what an encoder-decoder reads; - for standard input. PROMPT is then optional
-      --chat             send the prompt as a message through the model's chat template
-      --system TEXT      with --chat: a system message before it
-  -n, --max-tokens N     default: until the text ends or the context is full
-  -t, --temperature T    default ${DRAWING.temperature}; 0 takes the most likely token
-      --top-k K          default 0 (off)
-      --top-p P          default ${DRAWING.topP}; 1 is off
-      --min-p P          default 0 (off)
-      --repetition-penalty R   divides the logits of tokens in prompt and text; default 1 (off)
-      --presence-penalty P     subtracted from the logits of generated tokens; default 0
-      --frequency-penalty F    the same for each time a token was generated; default 0
-      --seed N           default: drawn, and reported at the end
-      --stop TEXT        end before this text; may be repeated
-      --min-tokens N     do not end before N tokens
-      --json-schema FILE the text is JSON that is valid under this schema
-      --grammar FILE     the text follows this grammar (GBNF)
-      --beams N          beam search with N beams, without drawing tokens
-      --lora SOURCE      a LoRA adapter: a folder of PEFT, a GGUF, or hf:owner/name; may be repeated
-      --pooling KIND     with embed: how the vectors of the tokens become one (default: as the model says)
-      --dtype DTYPE      keep (default), f32, f16, q8_0, q4_0, q6_k, q5_0 or q4_k
-      --kv-dtype DTYPE   f32, f16 or q8_0 (default: q8_0 for quantised models, else f32)
-      --threads N        compute in a worker with N threads
-      --json             the result as JSON instead of text
-      --progress         download progress also where standard error is no terminal
-      --short            with lab: seconds instead of minutes, to try it
-  -q, --quiet            nothing on standard error but errors
-
-      --type TYPE        of convert and quantize: F32, F16, BF16, Q8_0, Q6_K, Q5_K_M, Q4_K_M, Q5_K, Q4_K, Q4_0
-                         or Q4_1
-      --no-tokenizer     convert and quantize: write no vocabulary
-
-  downloads
-      --cache-dir DIR    the folder that keeps them
-                         (default: ${defaultCacheDir()})
-      --no-cache         neither write nor read the download cache
-      --token TOKEN      access token of the Hugging Face hub; $HF_TOKEN does the same
-                         and is not visible to other users of the machine
-      --header 'N: V'    sent to the origin of the model's address only; may be repeated
-
-  -v, --version
-  -h, --help
-
-exit status: 0, 1 when something failed, 2 for a wrong usage, 130 when interrupted
-presets: ${Object.keys(PRESETS).join(', ')}`;
+import { COMMANDS, DRAWING, NOT_OF_A_PROMPT, OPTION_LINES, usageOf } from './cli_help.js';
 
 /**
  * The options, as parseArgs takes them: those of the help. One with a value has a word in capitals behind its name.
  * @type {Record<string, {type: 'string' | 'boolean', short?: string, multiple: boolean}>}
  */
 export const OPTIONS = Object.fromEntries(
-  Array.from(HELP.matchAll(/^ +(?:-(\w), )?--([\w-]+)( '?[A-Z])?.*(?:\n {20,}.*)*/gm), ([text, short, name, value]) => [
+  Array.from(OPTION_LINES, ([name, { text, short, value }]) => [
     name,
     { type: value ? 'string' : 'boolean', ...(short && { short }), multiple: text.includes('may be repeated') },
   ]),
 );
-
-const DOWNLOADS = ['cache-dir', 'no-cache', 'token', 'header', 'progress', 'quiet'];
-const LOADING = ['model', 'lora', 'dtype', 'kv-dtype', 'threads', ...DOWNLOADS];
-const WRITING = ['type', 'no-tokenizer', ...DOWNLOADS];
-/**
- * What each command takes, if the line has one of these numbers of words (default: any); otherwise it is a prompt.
- * @type {Record<string, {words?: number[], options: string[]}>}
- */
-const COMMANDS = {
-  embed: { options: ['pooling', 'json', ...LOADING] },
-  count: { words: [2], options: ['json', 'quiet'] },
-  lab: { words: [1, 2], options: ['json', 'short', 'seed', ...LOADING] },
-  convert: { words: [3], options: WRITING },
-  quantize: { words: [3], options: WRITING },
-};
-/** Options of commands that a prompt does not have. */
-const NOT_OF_A_PROMPT = ['pooling', 'short', 'type', 'no-tokenizer'];
 
 /**
  * The command of a line. An option that it would ignore is refused.
@@ -112,18 +33,32 @@ export function commandOf(words, options) {
 }
 
 /**
- * Whether a line of one word is the name of a command that needs more words.
- * @param {string} word
+ * What is wrong with a line that is no command and no prompt; null: nothing.
+ * @param {string[]} words
+ * @returns {string | null}
  */
-export const isIncomplete = (word) => Object.hasOwn(COMMANDS, word) && COMMANDS[word].words?.includes(1) === false;
+export function wrongUsage(words) {
+  const [name] = words;
+  const command = Object.hasOwn(COMMANDS, name) ? COMMANDS[name] : null;
+  if (command && words.length > 1)
+    return `${usageOf(name)}\n${words.length - 1} words were given. glassformer ${name} --help shows an example.`;
+  if (command && command.words?.includes(1) === false)
+    return (
+      `${usageOf(name)}\nglassformer ${name} --help shows an example. ` +
+      `To continue the text "${name}", give it on standard input.`
+    );
+  return words.length > 1
+    ? `The prompt has ${words.length} words, expected one: put it in quotes. glassformer --help lists all commands.`
+    : null;
+}
 
-/**
- * What a command expects.
- * @param {string} command
- */
-export const usageOf = (command) =>
-  `usage: glassformer ${command} ${new RegExp(`glassformer ${command} (.*?)  `).exec(HELP)?.[1]}\n` +
-  `To continue the text "${command}", give it on standard input. glassformer --help lists all commands.`;
+/** The port of serve. @param {Record<string, any>} o */
+export function portOf(o) {
+  const port = numeric(o.port, 'port') ?? 8080;
+  return Number.isInteger(port) && port >= 0 && port < 65536
+    ? port
+    : fail('bad-option', `--port is ${o.port}, expected a whole number from 0 to 65535; 0 takes a free one`);
+}
 
 /**
  * The message of an error, with the name of an option as the command line writes it.
