@@ -25,7 +25,7 @@ const common = [...warnings, ...exact, '-Isrc'];
 const levels = [
   // each makes one pass over a row: memory bandwidth is the limit
   [/^src\/kernels\/fast\.c$/, ['-O3', '-fno-unroll-loops']],
-  [/^src\/(?:kernels\/(?!(?:attend|blocks|dot|mat|probe|quant|ref)\.c)|train\/gemm\.c)/, ['-O3']],
+  [/^src\/(?:kernels\/(?!(?:attend|blocks|dot|mat|probe|quant|ref)\.c)|train\/(?:adam|dictionary|gemm)\.c)/, ['-O3']],
   [/^src\/(?:base\/half|kernels\/)/, ['-Os']], // conversions of whole tensors while loading
   [/^/, ['-Oz']],
 ];
@@ -276,7 +276,7 @@ const targets = {
     ]),
     everyTest({
       out: 'build/wasm-test/train.cjs',
-      files: ['tests/native/train_test.c'],
+      files: ['tests/native/train_test.c', 'tests/native/dictionary_test.c'],
       sources: [...engine(), ...trainer()],
       cc: 'emcc',
       compile: wasmCompile(wasmVariants.simd),

@@ -27,6 +27,8 @@ const FURTHER = {
   'api/estimate': 'EstimateOptions',
   'run/inspect/attribution': 'Part',
   'run/inspect/edits': 'EditValues',
+  'train/dictionaries/active_features': 'FeatureContext',
+  'train/dictionaries/dictionary_report': 'Reconstruction',
   'train/lora_order': 'LoraOptions',
   'run/explain/explain': 'Term',
   'run/loaded_table': 'Placement LoadedRow',

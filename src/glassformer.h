@@ -616,7 +616,7 @@ int32_t gf_session_capture(struct gf_session *s, int32_t stack, int32_t layer, i
 const float *gf_session_captured(const struct gf_session *s, int32_t stack, int32_t layer, int32_t point,
                                  int32_t dims[3]);
 
-enum gf_edit_op { GF_EDIT_SCALE = 0, GF_EDIT_SET = 1, GF_EDIT_ADD = 2, GF_EDIT_PROJECT = 3 };
+enum gf_edit_op { GF_EDIT_SCALE = 0, GF_EDIT_SET = 1, GF_EDIT_ADD = 2, GF_EDIT_PROJECT = 3, GF_EDIT_FEATURE = 4 };
 /* Change a point in all later evals: multiply by `scale`, set to values, add values, or remove the component along the
  * direction `values`. head, position, index: which one, or -1 for all (position is absolute; head only for points with
  * a head axis; index is a place within a row: a neuron of F, an expert of E, a component of D or of one head's Q and K,
@@ -626,6 +626,44 @@ enum gf_edit_op { GF_EDIT_SCALE = 0, GF_EDIT_SET = 1, GF_EDIT_ADD = 2, GF_EDIT_P
 int32_t gf_session_edit(struct gf_session *s, int32_t stack, int32_t layer, int32_t point, int32_t head,
                         int32_t position, int32_t index, int32_t op, float scale, const float *values, int32_t n_values,
                         struct gf_error *err);
+
+/* ---- sparse dictionaries: features.c ----------------------------------------------------------------------------- */
+
+/* The encoder of a sparse dictionary of activations x [d], which gives the value z of each of `size` features:
+ *
+ *   p = W x'     z = max(0, gain p + magnitude) where p + bias > threshold, else 0     TopK: only the k largest stay
+ *
+ * x' = x - the row of x's token in a table, if there is one; then, by `norm`, x' / |x'| sqrt(d) (1), or x' less its
+ * mean and divided by its standard deviation + 1e-5 (2; Bessel's correction), or x' itself (0). At positions before
+ * `from` every z is 0. ReLU, JumpReLU (Rajamanoharan et al. 2024), gated (the same), TopK (Gao et al. 2024). */
+struct gf_features_spec {
+    int32_t d, size, dtype; /* dtype: that W has in memory */
+    int32_t k;              /* 0: all features that are above their threshold */
+    int32_t from, norm;
+    int32_t vocab_size; /* rows of the token table; 0: there is none */
+};
+/* NULL on failure. Freed by gf_features_close, and kept while an edit uses it. */
+struct gf_features *gf_features_open(const struct gf_features_spec *spec, struct gf_error *err);
+void gf_features_close(struct gf_features *f); /* NULL is allowed */
+/* Row i of W, d floats. */
+void gf_features_put(struct gf_features *f, int32_t i, const float *row);
+/* Where the caller puts bias, threshold, gain and magnitude, [4][size], and the table [vocab_size, d] (NULL: none). */
+float *gf_features_vectors(struct gf_features *f);
+float *gf_features_table(struct gf_features *f);
+enum { GF_FEATURE_ROWS = 32 }; /* rows that are encoded at once */
+/* The values z [n, size] of n <= GF_FEATURE_ROWS rows [n, d] that begin at a position, valid until the next call. ids:
+ * their tokens, for a table. */
+const float *gf_features_encode(struct gf_features *f, const float *x, const int32_t *ids, int32_t position, int32_t n,
+                                struct gf_pool *pool);
+/* In all later evals: z of a feature becomes scale z + add, that is, (scale z + add - z) times its direction [d] is
+ * added to the values at a point whose rows have d floats. position as of gf_session_edit. Consecutive edits of one
+ * encoder at a point read their features before one of them changes the values. */
+int32_t gf_session_edit_feature(struct gf_session *s, int32_t stack, int32_t layer, int32_t point, int32_t position,
+                                struct gf_features *f, int32_t feature, float scale, float add, const float *direction,
+                                struct gf_error *err);
+/* End later evals before block `layer` (n_layers: run all blocks): for captures alone. Such a pass leaves no hidden
+ * states, and its positions cannot be continued by passes that end later. */
+int32_t gf_session_stop(struct gf_session *s, int32_t layer, struct gf_error *err);
 
 /* ---- measuring: trace.c ------------------------------------------------------------------------------------------ */
 

@@ -213,6 +213,10 @@ float gf_logsumexp(const float *x, int32_t n, struct gf_pool *pool);
 /* Index of the largest value, the first of equals; -1 if any is NaN or +inf, or all are -inf. */
 int32_t gf_argmax(const float *x, int32_t n);
 
+/* The k largest values of x + bias that are above 0, of n: y and their indices, ordered by index; 0 and -1 after the
+ * last. The first of equals is chosen. 1 <= k <= n. */
+void gf_largest(float *y, int32_t *index, const float *x, const float *bias, int32_t n, int32_t k);
+
 /* ---- positions --------------------------------------------------------------------------------------------------- */
 
 enum gf_rope_pairs { GF_ROPE_HALF = 0, GF_ROPE_ADJACENT = 1 };

@@ -2,6 +2,7 @@
 #include "train/optim.h"
 #include "base/arena.h"
 #include "kernels/kernels.h" /* gf_scale */
+#include "train/adam.h"
 #include <math.h>
 #include <string.h>
 
@@ -42,17 +43,6 @@ static double squares(const float *x, uint64_t n) {
     double sum = 0;
     for (uint64_t i = 0; i < n; i++) sum += (double)x[i] * (double)x[i];
     return sum;
-}
-
-static void adamw(float *w, const float *g, float *m, float *v, uint64_t n, const struct gf_optim_options *a,
-                  int64_t step, float lr, float decay) {
-    const float fix1 = (float)(1 / (1 - pow((double)a->beta1, (double)step))),
-                fix2 = (float)(1 / (1 - pow((double)a->beta2, (double)step)));
-    for (uint64_t i = 0; i < n; i++) {
-        m[i] = a->beta1 * m[i] + (1 - a->beta1) * g[i];
-        v[i] = a->beta2 * v[i] + (1 - a->beta2) * g[i] * g[i];
-        w[i] -= lr * (m[i] * fix1 / (sqrtf(v[i] * fix2) + a->eps) + decay * w[i]);
-    }
 }
 
 /* x [r, c], r <= c, becomes nearly the nearest matrix with orthogonal rows: five steps of x = a x +
@@ -101,7 +91,7 @@ struct step {
     struct gf_params *w;
     const struct gf_params *g;
     const struct gf_optim_options *a;
-    int64_t step;
+    struct gf_adam adam;
     float rate;
 };
 
@@ -123,7 +113,7 @@ static void run_lane(void *ctx, int32_t lane) {
         if (a->muon && is_muon(&e->t))
             muon(x, dx, m, &e->t, o->work[lane], o->gemm, a->momentum, a->muon_lr * s->rate, decay);
         else
-            adamw(x, dx, m, o->second.data + e->offset, e->t.count, a, s->step, a->lr * s->rate, decay);
+            gf_adam(x, dx, m, o->second.data + e->offset, e->t.count, &s->adam, a->lr * s->rate, decay);
     }
 }
 
@@ -133,7 +123,9 @@ double gf_optim_step(struct gf_optim *o, struct gf_params *w, struct gf_params *
     if (!isfinite(norm)) return norm;
     if (a->clip > 0 && norm > (double)a->clip)
         gf_scale(g->data, g->data, (float)((double)a->clip / norm), (int64_t)g->n);
-    struct step s = {o, w, g, a, step, rate};
+    const float fix1 = (float)(1 / (1 - pow((double)a->beta1, (double)step))),
+                fix2 = (float)(1 / (1 - pow((double)a->beta2, (double)step)));
+    struct step s = {o, w, g, a, {a->beta1, a->beta2, a->eps, fix1, fix2}, rate};
     gf_pool_run(pool, run_lane, &s, GF_OPTIM_LANES);
     return norm;
 }

@@ -317,3 +317,21 @@ test('progress on a terminal is one line that is cleared; elsewhere it is printe
     server.close();
   }
 });
+
+test('dictionary trains a sparse dictionary on a text and writes its files', async () => {
+  const text = join(folder, 'texts.txt');
+  const out = join(folder, 'features');
+  writeFileSync(
+    text,
+    readFileSync(join(top, 'tests/golden/text/stories.txt'), 'utf8').replace(/\n\n/g, '<|endoftext|>'),
+  );
+  const words = ['dictionary', '-m', stories, text, out, '--size', '32', '--k', '4', '--epochs', '1'];
+  const { out: printed } = await run(...words, '--at', 'blocks.1.hook_resid_post', '--seed', '5');
+  assert.match(printed, /32 features, 4\.0 active/);
+  assert.match(printed, /dictionary +\d\.\d+ +variance unexplained 0\.\d+/);
+  assert.equal(printed.match(/ -> /g)?.length, 10);
+  assert.deepEqual(readdirSync(out).sort(), ['cfg.json', 'sae_weights.safetensors', 'token_table.safetensors']);
+  assert.equal(JSON.parse(readFileSync(join(out, 'cfg.json'), 'utf8')).metadata.glassformer.seed, 5);
+  assert.match((await run(...words)).err, /--at is missing/);
+  assert.match((await run('--at', 'hook_embed', 'a prompt')).err, /does not take --at/);
+});

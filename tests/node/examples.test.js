@@ -19,7 +19,15 @@ const top = fileURLToPath(new URL('../..', import.meta.url));
 const library = pathToFileURL(join(top, 'web/lib/api/index.js')).href;
 /** Where the public calls are written. */
 const FILES = [
-  ...['api/index.js', 'api/model.js', 'api/session.js', 'api/training.js', 'text/tokenizer.js', 'base/errors.js'],
+  ...[
+    'api/index.js',
+    'api/model.js',
+    'api/session.js',
+    'api/training.js',
+    'api/dictionary.js',
+    'text/tokenizer.js',
+    'base/errors.js',
+  ],
 ];
 
 const home = process.cwd();
@@ -157,7 +165,7 @@ async function run(source, prelude = '') {
   return printed.join('\n');
 }
 
-const everything = `import { CODES, GlassformerError, PRESETS, Tokenizer, completeConfig, countParameters, create, depth, estimate, load, toNpy, toSafetensors, train } from ${JSON.stringify(library)};`;
+const everything = `import { CODES, GlassformerError, PRESETS, Tokenizer, completeConfig, countParameters, create, depth, dictionary, estimate, load, toNpy, toSafetensors, train } from ${JSON.stringify(library)};`;
 
 for (const file of FILES) {
   for (const { comment, code } of documented(file)) {

@@ -38,6 +38,13 @@ void gf_edit_rows(struct gf_observe *o, int32_t place, int32_t axes, int32_t row
     for (int32_t k = 0; k < o->n_edits; k++) {
         const struct gf_edit *e = &o->edits[k];
         if (e->place != place) continue;
+        if (e->op == GF_EDIT_FEATURE) {
+            int32_t end = k + 1;
+            while (end < o->n_edits && o->edits[end].place == place && o->edits[end].features == e->features) end++;
+            gf_edit_features(o, k, end - k, row, x, ld, n, width);
+            k = end - 1;
+            continue;
+        }
         for (int32_t i = 0; i < n; i++) {
             if (e->position >= 0 && e->position != o->pos0 + o->row0 + row + i) continue;
             for (int32_t h = 0; h < width / part; h++)

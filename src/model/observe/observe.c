@@ -122,7 +122,10 @@ void gf_observe_close(struct gf_observe *o) {
     gf_free(o->scratch);
     if (o->captured)
         for (int32_t i = 0; i < o->n_places; i++) gf_free(o->captured[i].data);
-    for (int32_t i = 0; i < o->n_edits; i++) free(o->edits[i].values);
+    for (int32_t i = 0; i < o->n_edits; i++) {
+        free(o->edits[i].values);
+        gf_features_close(o->edits[i].features);
+    }
     free(o->edits);
     free(o->captured);
     free(o->edited);

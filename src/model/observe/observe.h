@@ -10,6 +10,8 @@ struct gf_edit {
     float scale;
     float *values; /* [n_values], owned */
     int32_t n_values;
+    struct gf_features *features; /* of GF_EDIT_FEATURE, whose feature is `index`; held */
+    float add;                    /* of GF_EDIT_FEATURE */
 };
 
 struct gf_captured {
@@ -26,10 +28,13 @@ struct gf_observe {
     struct gf_edit *edits;
     int32_t n_edits, max_edits; /* max_edits: the capacity of edits */
     /* The current pass */
-    int32_t row0;             /* the first row of this chunk, counted in the whole call */
-    int32_t pos0;             /* absolute position of the first row of the call */
-    int32_t n_keys;           /* self-attention keys at the end of the call */
-    int32_t n_source;         /* cross-attention keys */
+    int32_t row0;       /* the first row of this chunk, counted in the whole call */
+    int32_t pos0;       /* absolute position of the first row of the call */
+    int32_t n_keys;     /* self-attention keys at the end of the call */
+    int32_t n_source;   /* cross-attention keys */
+    const int32_t *ids; /* tokens of the rows from row ids_row0 of the call on; NULL in a backward pass */
+    int32_t ids_row0;
+    struct gf_pool *pool;     /* that of the pass, for features; may be NULL */
     int32_t captures_nothing; /* positions held are computed again: edits alone */
     float *scratch;           /* for values that are computed only to be observed; gf_observe_begin reserves it */
     uint64_t scratch_floats;
@@ -86,6 +91,10 @@ void gf_capture_rows(struct gf_observe *o, int32_t place, int32_t row, const flo
 void gf_capture_keys(struct gf_observe *o, int32_t place, int32_t head, int32_t row, const float *x, int32_t n);
 void gf_edit_rows(struct gf_observe *o, int32_t place, int32_t axes, int32_t row, float *x, int32_t ld, int32_t n,
                   int32_t width);
+/* features.c: apply the edits `first` ... first + n - 1 of features, all of one encoder and at one place, to n_rows
+ * rows of `width` floats, ld apart. The features are read before a row changes. */
+void gf_edit_features(struct gf_observe *o, int32_t first, int32_t n, int32_t row, float *x, int32_t ld, int32_t n_rows,
+                      int32_t width);
 void gf_edit_keys(struct gf_observe *o, int32_t place, int32_t head, int32_t row, float *x, int32_t n);
 void gf_observe_close(struct gf_observe *o);
 #endif

@@ -40,6 +40,7 @@ struct gf_session {
     struct gf_observe *observe; /* NULL when nothing is captured or edited */
     struct gf_trace *trace;     /* NULL when nothing is measured */
     struct gf_start start;
+    int32_t stop, stops; /* the block before which passes of the decoder end, if `stops`: gf_session_stop */
     /* scratch for a pass of up to scratch_rows rows and scores_ld keys: all layers share it */
     struct gf_arena scratch;
     int32_t scratch_rows, scores_ld;

@@ -91,7 +91,7 @@ int32_t gf_session_eval(struct gf_session *s, const int32_t *ids, int32_t n, str
     status = gf_kv_check(&s->kv, pos0 + n, err);
     if (status != GF_OK) return status;
     gf_session_advance(s, ids, n);
-    s->hidden_rows -= start.drop;
+    s->hidden_rows = s->stops ? 0 : s->hidden_rows - start.drop;
     return GF_OK;
 }
 

@@ -1,4 +1,5 @@
 /* session_observe.c - the calls by which a session captures, edits and times its passes. */
+#include "model/observe/features.h"
 #include "model/session/session.h"
 #include <math.h>
 #include <stdlib.h>
@@ -30,6 +31,31 @@ const float *gf_session_captured(const struct gf_session *s, int32_t stack, int3
     return c->data;
 }
 
+/* Append an edit with a copy of its values. */
+static int32_t add_edit(struct gf_observe *o, const struct gf_edit *edit, const float *values, struct gf_error *err) {
+    const size_t bytes = (size_t)edit->n_values * sizeof *values;
+    struct gf_edit *edits = o->edits;
+    if (o->n_edits == o->max_edits) { /* doubled: growing by one at a time would fragment the heap */
+        const int32_t most = o->max_edits ? 2 * o->max_edits : 16;
+        edits = realloc(o->edits, (size_t)most * sizeof *edits);
+        if (edits) {
+            o->edits = edits;
+            o->max_edits = most;
+        }
+    }
+    float *copy = bytes ? malloc(bytes) : NULL;
+    if (!edits || (bytes && !copy)) {
+        free(copy);
+        return gf_fail(err, GF_ERR_MEMORY, "no memory for an edit");
+    }
+    if (copy) memcpy(copy, values, bytes);
+    gf_features_hold(edit->features);
+    edits[o->n_edits] = *edit;
+    edits[o->n_edits++].values = copy;
+    o->edited[edit->place] = 1;
+    return GF_OK;
+}
+
 int32_t gf_session_edit(struct gf_session *s, int32_t stack, int32_t layer, int32_t point, int32_t head,
                         int32_t position, int32_t index, int32_t op, float scale, const float *values, int32_t n_values,
                         struct gf_error *err) {
@@ -58,25 +84,32 @@ int32_t gf_session_edit(struct gf_session *s, int32_t stack, int32_t layer, int3
         if (!isfinite(values[i])) return gf_fail(err, GF_ERR_ARGUMENT, "value %d is not a finite number", i);
     const int32_t status = gf_observe_need(&s->observe, &s->model->cfg, err);
     if (status != GF_OK) return status;
-    struct gf_observe *o = s->observe;
-    struct gf_edit *edits = o->edits;
-    if (o->n_edits == o->max_edits) { /* doubled: growing by one at a time would fragment the heap */
-        const int32_t most = o->max_edits ? 2 * o->max_edits : 16;
-        edits = realloc(o->edits, (size_t)most * sizeof *edits);
-        if (edits) {
-            o->edits = edits;
-            o->max_edits = most;
-        }
-    }
-    float *copy = n_values ? malloc((size_t)n_values * sizeof *copy) : NULL;
-    if (!edits || (n_values && !copy)) {
-        free(copy);
-        return gf_fail(err, GF_ERR_MEMORY, "no memory for an edit");
-    }
-    if (copy) memcpy(copy, values, (size_t)n_values * sizeof *copy);
-    edits[o->n_edits++] = (struct gf_edit){place, head, position, index, op, scale, copy, n_values};
-    o->edited[place] = 1;
-    return GF_OK;
+    const struct gf_edit edit = {place, head, position, index, op, scale, NULL, n_values, NULL, 0};
+    return add_edit(s->observe, &edit, values, err);
+}
+
+int32_t gf_session_edit_feature(struct gf_session *s, int32_t stack, int32_t layer, int32_t point, int32_t position,
+                                struct gf_features *f, int32_t feature, float scale, float add, const float *direction,
+                                struct gf_error *err) {
+    const int32_t place = gf_observe_place(&s->model->cfg, stack, layer, point, err);
+    if (place < 0) return place;
+    const int32_t axes = gf_point_axes(point);
+    const struct gf_row_shape row = gf_row_shape_of(&s->model->stack_cfg[stack], axes);
+    const int32_t width = row.width * (row.heads ? row.heads : 1);
+    if (axes != 'D' && axes != 'F' && axes != 'Q' && axes != 'K')
+        return gf_fail(err, GF_ERR_ARGUMENT, "this point has no features");
+    if (width != f->spec.d)
+        return gf_fail(err, GF_ERR_ARGUMENT, "features of %d values: a row of this point has %d", f->spec.d, width);
+    if (position < -1) return gf_fail(err, GF_ERR_ARGUMENT, "position %d is negative", position);
+    if (feature < 0 || feature >= f->spec.size)
+        return gf_fail(err, GF_ERR_ARGUMENT, "feature %d: there are %d", feature, f->spec.size);
+    int finite = isfinite(scale) && isfinite(add);
+    for (int32_t i = 0; i < width; i++) finite = finite && isfinite(direction[i]);
+    if (!finite) return gf_fail(err, GF_ERR_ARGUMENT, "scale, add or the direction is not finite");
+    const int32_t status = gf_observe_need(&s->observe, &s->model->cfg, err);
+    if (status != GF_OK) return status;
+    const struct gf_edit edit = {place, -1, position, feature, GF_EDIT_FEATURE, scale, NULL, width, f, add};
+    return add_edit(s->observe, &edit, direction, err);
 }
 
 int32_t gf_session_trace(struct gf_session *s, int32_t on, struct gf_error *err) {

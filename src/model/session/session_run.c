@@ -20,6 +20,15 @@ int32_t gf_session_start(struct gf_session *s, int32_t layer, const float *strea
     return GF_OK;
 }
 
+int32_t gf_session_stop(struct gf_session *s, int32_t layer, struct gf_error *err) {
+    const int32_t n_layers = s->model->cfg.n_layers;
+    if (layer < 0 || layer > n_layers)
+        return gf_fail(err, GF_ERR_ARGUMENT, "layer %d: the model has %d", layer, n_layers);
+    s->stop = layer;
+    s->stops = layer < n_layers;
+    return GF_OK;
+}
+
 struct gf_start gf_take_start(struct gf_session *s) {
     const struct gf_start start = s->start;
     s->start = (struct gf_start){0, NULL, 0};
@@ -69,25 +78,32 @@ void gf_run_stack(struct gf_session *s, const struct gf_chunk *chunk, struct gf_
     const int own_encoder = chunk->stack == GF_STACK_ENCODER && c->kind == GF_ENCODER_DECODER;
     const struct gf_block *blocks = own_encoder ? m->w.encoder_blocks : m->w.blocks;
     const int32_t n_layers = own_encoder ? c->n_encoder_layers : c->n_layers;
+    const int32_t end = own_encoder || !s->stops ? n_layers : s->stop;
     float *stream = s->bufs.resid_pre;
     struct gf_pass p = pass_of(s, chunk);
     const int32_t left = start.drop - chunk->first, drop = left < 0 ? 0 : left < chunk->n ? left : chunk->n;
     const int32_t skipped = start.layer == n_layers ? drop : 0; /* no block runs, which would drop the rows */
     const int32_t first = chunk->first + skipped;
     p.n -= skipped;
-    if (s->observe) s->observe->row0 = first;
+    if (s->observe) {
+        s->observe->row0 = first;
+        s->observe->ids = chunk->ids;
+        s->observe->ids_row0 = chunk->first;
+        s->observe->pool = m->pool;
+    }
     if (start.stream) {
         memcpy(stream, start.stream + (int64_t)first * c->d_model, (size_t)p.n * (size_t)c->d_model * sizeof *stream);
     } else {
         gf_embed_forward(&p, &m->w, &s->embedded, stream, chunk->ids);
         gf_mark(&p, GF_OP_EMBED);
     }
-    for (p.layer = start.layer; p.layer < n_layers; p.layer++) {
+    for (p.layer = start.layer; p.layer < end; p.layer++) {
         p.drop = p.layer + 1 < n_layers ? 0 : drop;
         gf_block_forward(&p, &blocks[p.layer], &s->bufs);
     }
     p.layer = -1;
-    if (p.n > 0) end_stream(s, &p, own_encoder ? &m->w.encoder_final_norm : &m->w.final_norm, hidden);
+    if (p.n > 0 && end == n_layers)
+        end_stream(s, &p, own_encoder ? &m->w.encoder_final_norm : &m->w.final_norm, hidden);
 }
 
 void gf_run_head(struct gf_session *s, float *logits, const float *hidden, int32_t n) {

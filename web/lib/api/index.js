@@ -14,6 +14,7 @@ export { Model } from './model.js';
 export { Session } from './session.js';
 export { Steps } from './steps.js';
 export { Training } from './training.js';
+export { Dictionary, DictionaryTraining } from './dictionary.js';
 export { Tokenizer } from '../text/tokenizer.js';
 export { CODES } from '../base/codes.js';
 export { GlassformerError } from '../base/errors.js';
@@ -24,6 +25,7 @@ import { guarded, guardedAsync } from '../base/errors.js';
 import { addressed } from '../base/checks.js';
 import { camelConfig } from '../engine/config/config.js';
 import { parameterTable } from '../engine/config/weight_roster.js';
+import { DictionaryTraining } from './dictionary.js';
 import { configOf, estimate as estimated } from './estimate.js';
 import { hasStream, loadOptions, checkedSource } from './input/load_options.js';
 import { openModel } from './open_model.js';
@@ -180,6 +182,27 @@ export async function depth(config, options = {}) {
 }
 
 /**
+ * Train a sparse dictionary of a model's activations at a point: a TopK autoencoder (Gao et al. 2024) in C, in a
+ * worker. The same text, options and seed give the same dictionary on every machine.
+ * @param {Model} model
+ * @param {string | readonly string[]} text  texts, or one with <|endoftext|> between them
+ * @param {DictionaryOptions} options
+ * @returns {DictionaryTraining} an async iterator of the progress; `dictionary()` gives the result
+ * @throws {GlassformerError} at the first step: `bad-option`, `bad-argument`, `unknown-point`, `worker`
+ * @example
+ * const story = 'Once upon a time there was a cat. The cat liked to play with a ball.';
+ * const run = dictionary(model, story, { at: 'blocks.2.hook_resid_post', size: 64, k: 4, tokens: 64, epochs: 2 });
+ * for await (const { phase, tokens, fvu } of run) console.log(phase, tokens, fvu);
+ * const features = await run.dictionary();
+ * const [{ features: first }] = (await features.encode('The cat')).slice(-1);
+ * const edits = [{ dictionary: features, feature: first[0].feature, scale: 0 }];
+ * for await (const { text } of model.generate('The cat', { edits, maxTokens: 3 })) console.log(text);
+ */
+export function dictionary(model, text, options) {
+  return new DictionaryTraining(model, text, options);
+}
+
+/**
  * A tensor as a file of numpy (numpy.save).
  * @param {Tensor} tensor
  * @returns {Promise<Uint8Array<ArrayBuffer>>}
@@ -213,7 +236,19 @@ export async function toSafetensors(tensors) {
 /** @typedef {ArrayLike<number>} Ids */
 /** @typedef {import('../engine/engine.js').Tensor} Tensor row-major, a copy; JSON.stringify gives { shape, data } */
 /** @typedef {import('../engine/engine.js').MemoryMap} MemoryMap */
-/** @typedef {import('../run/inspect/edits.js').Edit} Edit */
+/** @typedef {import('../run/inspect/edits.js').Edit} PointEdit */
+/** @typedef {PointEdit | FeatureEdit} Edit */
+/**
+ * A change of a feature of a dictionary: its value z becomes scale z + add, that is, the difference times the feature's
+ * direction is added to the values. Consecutive edits of one dictionary read its features before they change the values.
+ * @typedef {object} FeatureEdit
+ * @property {import('./dictionary.js').Dictionary} dictionary
+ * @property {number} feature
+ * @property {number} [scale]    default 1; 0 removes the feature
+ * @property {number} [add]      default 0
+ * @property {string} [at]       default: the dictionary's own point
+ * @property {import('../run/inspect/edits.js').Edit['position']} [position]  as of other edits; default: all
+ */
 /** @typedef {import('../run/generate.js').Step} Step */
 /** @typedef {import('../run/generate.js').Summary} Summary */
 /** @typedef {import('../engine/config/weight_roster.js').ParameterRow} ParameterRow */
@@ -413,6 +448,33 @@ export async function toSafetensors(tensors) {
  * @property {Record<string, Tensor>} captured  by point name
  */
 
+/** @typedef {import('./dictionary.js').Feature} Feature */
+/** @typedef {import('../train/dictionaries/dictionary_run.js').DictionaryStep} DictionaryStep */
+/** @typedef {import('../train/dictionaries/dictionary_report.js').DictionaryReport} DictionaryReport */
+/** @typedef {import('../train/dictionaries/sparse_dictionary.js').TokenFeatures} TokenFeatures */
+/**
+ * Options of dictionary.
+ * @typedef {object} DictionaryOptions
+ * @property {string} at           the point that is read; see Model.points
+ * @property {string} [out]        a transcoder: the point that is reconstructed, such as hook_mlp_out of the MLP whose
+ *   input is read
+ * @property {number} [size]       number of features; default 1024
+ * @property {number} [k]          features that a position activates at most; default 16
+ * @property {boolean} [tokenTable] describe what is left after the mean of the position's token has been subtracted;
+ *   default true
+ * @property {number} [from]       positions before it are left out, since the first one's norm is many times that of
+ *   others; default 1
+ * @property {number} [tokens]     of the text that it learns from; default 100000
+ * @property {number} [heldOut]    tokens after them that `report` reads; default 4000
+ * @property {number} [epochs]     default 5
+ * @property {number} [batch]      tokens of a step; default 512
+ * @property {number} [lr]         learning rate of Adam; default 0.006 at a width of 128, falling with its square root
+ * @property {number} [decay]      share of the steps, at the end, in which the rate falls to 0; default 0.3
+ * @property {number} [seed]       0 .. 2^53 - 1; default 1
+ * @property {number} [threads]    1 to 64, as of train; the results are the same
+ * @property {string | URL | (() => Worker | Promise<Worker>)} [worker]  as of train
+ * @property {AbortSignal} [signal] aborted: the run rejects with the signal's reason
+ */
 /**
  * Options of train. Learning rates and decays are those of the papers on AdamW (Loshchilov & Hutter 2019) and Muon
  * (Jordan et al. 2024).

@@ -197,7 +197,19 @@ export class Model {
     this.#info = info;
     Object.freeze(info.config); // every field is a number, a word, true or false, or a list of these
     for (const value of Object.values(info.config)) Object.freeze(value);
-    this.#limits = limitsOf(info, remote instanceof LocalModel);
+    /** @type {WeakMap<object, number>} */
+    const numbers = new WeakMap();
+    let last = 0;
+    this.#limits = limitsOf(info, remote instanceof LocalModel, (dictionary) => {
+      const known = numbers.get(dictionary);
+      if (known) return known;
+      const id = ++last;
+      // The call that names it follows, and reports a failure.
+      remote.call('addDictionary', [id, dictionary.encoder()]).catch(() => numbers.delete(dictionary));
+      dictionary.onDispose(() => remote.call('dropDictionary', [id]).catch(() => {}));
+      numbers.set(dictionary, id);
+      return id;
+    });
     finalizers.register(this, () => remote.close(), this);
   }
 
@@ -581,6 +593,18 @@ export class Model {
    */
   async forward(input, options) {
     return withJson(await this.#ask('forward', input, options, true));
+  }
+
+  /**
+   * What an input activates in a dictionary: called by Dictionary.
+   * @ignore
+   * @param {import('./dictionary.js').Dictionary} dictionary
+   * @param {string | Ids} input
+   * @param {any} [options]  at, addSpecialTokens, signal
+   */
+  encodeFeatures(dictionary, input, { signal, ...options } = {}) {
+    const read = checkedInput(input, 'input', this.#limits);
+    return this.#call('encodeFeatures', [this.#limits.attach(dictionary), read, options], { signal });
   }
 
   /**

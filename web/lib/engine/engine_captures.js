@@ -38,6 +38,15 @@ export function readCapture({ engine: e, ptr }, { stack, layer, point }) {
 }
 
 /**
+ * End later passes of the decoder before a block. They leave no logits.
+ * @param {EngineSession} session
+ * @param {number} layer  n_layers: run all
+ */
+export function stopBefore({ engine: e, ptr }, layer) {
+  e.check(e.x.gf_session_stop(ptr, layer, e.error));
+}
+
+/**
  * Edit the values at a point in later passes.
  * @param {EngineSession} session
  * @param {Place} place

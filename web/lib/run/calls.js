@@ -9,6 +9,7 @@
 export { createModel, loadModel } from './load_model.js';
 
 const inspect = () => import('./inspect/inspect.js');
+const features = () => import('./inspect/feature_values.js');
 const analysis = () => import('./analysis/analysis.js');
 const adapters = () => import('../files/adapters/switch_adapter.js');
 
@@ -31,6 +32,12 @@ export const CALLS = {
   distribution: async (model, logits, options) => (await inspect()).distribution(model, logits, options),
   weight: async (model, name, row) => (await inspect()).weight(model, name, row),
   points: async (model) => (await model.points()).names,
+
+  // sparse dictionaries, by the number that the caller gives them
+  addDictionary: (model, id, encoder) => model.addDictionary(id, encoder),
+  dropDictionary: (model, id) => model.dropDictionary(id),
+  encodeFeatures: async (model, id, input, options, hooks) =>
+    (await features()).encodeFeatures(model, id, input, options, hooks),
 
   // research
   matrix: async (model, name) => (await analysis()).matrix(model, name),

@@ -83,6 +83,8 @@ export class LoadedModel {
   #points = null;
   /** @type {Map<number, string>} */
   #texts = new Map();
+  /** @type {Map<number, Promise<import('./inspect/feature_values.js').OpenedEncoder>>} */
+  #dictionaries = new Map();
 
   /**
    * @param {Engine} engine  with a sealed model
@@ -350,6 +352,29 @@ export class LoadedModel {
     // Two calls may be waiting here: the table is created once, below.
     const { SessionTable } = await import('./session_table.js');
     return (this.#sessions ??= new SessionTable(this));
+  }
+
+  /**
+   * Take the encoder of a sparse dictionary. Synchronous up to the import: a later message may name it at once.
+   * @param {number} id
+   * @param {import('../engine/engine_features.js').Encoder} encoder
+   */
+  async addDictionary(id, encoder) {
+    const opened = import('./inspect/feature_values.js').then(({ open }) => open(this, encoder));
+    this.#dictionaries.set(id, opened);
+    await opened;
+  }
+
+  /** @param {number} id */
+  async dropDictionary(id) {
+    const opened = this.dictionary(id);
+    this.#dictionaries.delete(id);
+    (await import('./inspect/feature_values.js')).close(this, await opened);
+  }
+
+  /** @param {number} id */
+  dictionary(id) {
+    return this.#dictionaries.get(id) ?? fail('bad-state', 'the dictionary was disposed');
   }
 
   /** Free the engine. */

@@ -87,6 +87,11 @@ export class Sequence {
     observeSequence(this);
   }
 
+  /** Let later passes of the decoder end where nothing that is captured is computed any more. They have no logits. */
+  stopAfterCaptures() {
+    this.#recorder?.stopAfter(this.model.config.n_layers);
+  }
+
   /**
    * Run the encoder of an encoder-decoder. Other models have no source.
    * @param {{source?: string | ArrayLike<number>, sourceMask?: ArrayLike<number>}} o

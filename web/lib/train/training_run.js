@@ -28,7 +28,7 @@ const MOST_AHEAD = 32;
  * @param {AbortSignal} [signal]
  * @param {number} [threads]  the option of train
  */
-async function startTrainer(files, workerOption, signal, threads) {
+export async function startTrainer(files, workerOption, signal, threads) {
   const engine =
     whyNoThreads(threads, true) === null
       ? trainerModule(files, 'train-threads').catch(() => trainerModule(files))

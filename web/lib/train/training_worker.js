@@ -2,6 +2,7 @@
 import { Rate } from '../base/clock.js';
 import { concatenate } from '../files/bytes/chunks.js';
 import { Trainer } from '../engine/trainer.js';
+import { dictionaryCalls } from './dictionaries/dictionary_worker.js';
 import { defaultThreads, sharedMemory, whyNoThreads } from '../engine/features.js';
 import { openPool } from '../engine/threads.js';
 import { askForHelper, engine, listen, post, postError, watched } from '../worker/message_port.js';
@@ -78,6 +79,8 @@ function requireTrainer() {
 
 /** The methods that training_run.js calls by messages, beside those of the trainer. */
 const calls = {
+  ...dictionaryCalls(startThreads),
+
   /**
    * Start the run.
    * @param {Order} order
@@ -86,7 +89,7 @@ const calls = {
     const { config, options, held } = order;
     const module = await engine,
       t = (trainer = await Trainer.start(module, sharedMemory));
-    startThreads(t, module, threads, order.helper);
+    t.x.gf_train_set_pool(t.run, startThreads(t, module, threads, order.helper)); // before it is open
     const vocabulary = text ? null : order.tokenizer;
     plan = { ...order, vocabulary };
     t.configure(config, options);
@@ -190,16 +193,16 @@ const utf8 = new TextEncoder();
 const MOST_THREADS = 2;
 
 /**
- * Start helper threads for a run that is not open yet, where its memory is shared. The results are those of one thread.
- * @param {Trainer} t
+ * Start helper threads where the memory of an instance is shared. The results are those of one thread.
+ * @param {import('../engine/instance.js').Instance} t
  * @param {WebAssembly.Module} module  of its instance
  * @param {number} [threads]  the option of train
  * @param {string} [file]  address of the worker's file; default: that of this worker
+ * @returns {number} address of the pool; 0: there is none
  */
 function startThreads(t, module, threads = defaultThreads(), file = globalThis.location?.href) {
-  if (t.memory.buffer instanceof ArrayBuffer || !file || whyNoThreads(threads) !== null) return;
-  const pool = openPool(t, module, Math.min(threads, MOST_THREADS), file, askForHelper);
-  t.x.gf_train_set_pool(t.run, pool);
+  if (t.memory.buffer instanceof ArrayBuffer || !file || whyNoThreads(threads) !== null) return 0;
+  return openPool(t, module, Math.min(threads, MOST_THREADS), file, askForHelper);
 }
 
 /**

@@ -10,6 +10,7 @@ import { LIMITS, checkedIds, entriesOf } from '../../base/checks.js';
  * @property {number} source   positions of a source
  * @property {number} vocab    vocab_size
  * @property {number} row      numbers in the longest row of any point
+ * @property {(dictionary: any) => number} attach  gives the model a dictionary, and returns its number
  * @property {boolean} here    whether it runs in this thread, so that options can be functions
  */
 
@@ -17,11 +18,16 @@ import { LIMITS, checkedIds, entriesOf } from '../../base/checks.js';
  * The limits of a model.
  * @param {{contextLength: number, config: import('../index.js').Config}} info
  * @param {boolean} here
+ * @param {Limits['attach']} attach
  * @returns {Limits}
  */
-export function limitsOf({ contextLength, config: { contextLength: own, vocabSize, dModel, dFf, dHead } }, here) {
+export function limitsOf(
+  { contextLength, config: { contextLength: own, vocabSize, dModel, dFf, dHead } },
+  here,
+  attach,
+) {
   const source = Math.max(contextLength, own);
-  return { context: contextLength, source, vocab: vocabSize, row: Math.max(dModel, dFf, dHead, source), here };
+  return { context: contextLength, source, vocab: vocabSize, row: Math.max(dModel, dFf, dHead, source), here, attach };
 }
 
 /**

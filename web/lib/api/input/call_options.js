@@ -2,6 +2,7 @@
 import { fail, show } from '../../base/errors.js';
 import { checkedIdList, checkedInput } from './arguments.js';
 import { SAMPLER } from '../../engine/config/sampler_fields.js';
+import { featureEdit } from './feature_edits.js';
 import { count, numberInRange as inRange, within } from '../../run/generation_defaults.js';
 import {
   LIMITS,
@@ -168,6 +169,7 @@ const edits = (value, name, limits) => {
     const where = `${name}[${i}]`;
     if (edit === null || typeof edit !== 'object' || Array.isArray(edit) || ArrayBuffer.isView(edit))
       fail('bad-option', `${where} is ${show(edit)}, expected { at, and one of ${CHANGES} }`);
+    if (edit.dictionary !== undefined) return featureEdit(edit, where, limits, positions);
     const fields = Object.fromEntries(EDIT_FIELDS.map((field) => [field, edit[field]]));
     const { at, scale, set, add, project, mean, apply, position, ...places } = fields;
     const unknown = Object.keys(edit).find((field) => !EDIT_FIELDS.includes(field));

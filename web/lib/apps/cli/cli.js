@@ -227,7 +227,11 @@ try {
   else if (command === 'serve') await serveModel(values);
   else if (command === 'embed') await embed(positionals.slice(1), values);
   else if (command === 'convert' || command === 'quantize') await convertTo(command, positionals.slice(1), values);
-  else if (values.chat && !positionals.length) await chat(values);
+  else if (command === 'dictionary') {
+    const { trainDictionary } = await import('./train_dictionary.js');
+    const [, file, out] = positionals;
+    await withModel(values, (model, signal) => trainDictionary(model, [file, out], values, signal));
+  } else if (values.chat && !positionals.length) await chat(values);
   else {
     const prompt = values.source !== undefined && !positionals.length ? '' : await promptOf(positionals);
     if (prompt === null) {

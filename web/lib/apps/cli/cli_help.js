@@ -10,6 +10,7 @@ export const DRAWING = Object.fromEntries(
 
 const DOWNLOADS = ['cache-dir', 'no-cache', 'token', 'header', 'progress', 'quiet'];
 const LOADING = ['model', 'lora', 'dtype', 'kv-dtype', 'threads', ...DOWNLOADS];
+const DICTIONARY = ['at', 'size', 'k', 'tokens', 'epochs'];
 const WRITING = ['type', 'no-tokenizer', ...DOWNLOADS];
 
 /**
@@ -59,10 +60,17 @@ export const COMMANDS = {
     words: [3],
     options: WRITING,
   },
+  dictionary: {
+    usage: 'TEXT.txt OUT',
+    does: 'train a sparse dictionary at a point of the model, and write it to the folder OUT',
+    example: 'glassformer dictionary stories.txt features --at blocks.2.hook_resid_post',
+    words: [3],
+    options: [...DICTIONARY, 'json', 'seed', ...LOADING],
+  },
 };
 
 /** Options of commands that a prompt does not have. */
-export const NOT_OF_A_PROMPT = ['pooling', 'short', 'type', 'no-tokenizer', 'port', 'allow-origin'];
+export const NOT_OF_A_PROMPT = ['pooling', 'short', 'type', 'no-tokenizer', 'port', 'allow-origin', ...DICTIONARY];
 
 export const HELP = `\
 usage: glassformer [options] [PROMPT]         continue a text; without PROMPT, or with -, standard input
@@ -96,7 +104,7 @@ glassformer COMMAND --help shows the options of a command, with an example.
       --lora SOURCE      add a LoRA adapter: a folder of PEFT, a GGUF, or hf:owner/name; may be repeated
       --pooling KIND     with embed: how token vectors are pooled (default: as the model specifies)
       --dtype DTYPE      weights in memory: keep, f32, f16, q8_0, q4_0, q6_k, q5_0 or q4_k (default keep)
-      --kv-dtype DTYPE   key/value cache: f32, f16 or q8_0 (default: q8_0 for quantised models, else f32)
+      --kv-dtype DTYPE   key/value cache: f32, f16 or q8_0 (default: f16 for quantised models, else f32)
       --threads N        compute in a worker with N threads
       --json             print the result as JSON instead of text
       --progress         show download progress even if standard error is not a terminal
@@ -109,6 +117,12 @@ glassformer COMMAND --help shows the options of a command, with an example.
       --type TYPE        with convert and quantize: F32, F16, BF16, Q8_0, Q6_K, Q5_K_M, Q4_K_M, Q5_K, Q4_K, Q4_0
                          or Q4_1
       --no-tokenizer     with convert and quantize: write no vocabulary
+
+      --at POINT         with dictionary: the hook point that is read, such as blocks.2.hook_resid_post
+      --size N           with dictionary: number of features (default 1024)
+      --k N              with dictionary: most features that a token activates (default 16)
+      --tokens N         with dictionary: number of tokens that are read (default 100000)
+      --epochs N         with dictionary: passes over these tokens (default 5)
 
   downloads
       --cache-dir DIR    folder that keeps downloads

@@ -82,7 +82,7 @@ const NUMBERS = [
  * @param {string | undefined} text
  * @param {string} name
  */
-function numeric(text, name) {
+export function numeric(text, name) {
   if (text === undefined) return undefined;
   const value = Number(text);
   if (text.trim() === '' || Number.isNaN(value))

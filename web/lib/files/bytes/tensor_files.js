@@ -16,6 +16,8 @@ function bytesOf(tensor, what) {
   const isShape = Array.isArray(shape) && shape.every((n) => Number.isInteger(n) && n >= 0);
   if (!isShape || shape.reduce((a, b) => a * b, 1) !== data?.length)
     fail('bad-argument', `${what} is ${show(tensor)}, expected a tensor: { shape, data }`);
+  const values = /** @type {Float32Array | Int8Array} */ (data);
+  if (values instanceof Int8Array) return new Uint8Array(values.slice().buffer);
   const out = new DataView(new ArrayBuffer(4 * data.length));
   for (let i = 0; i < data.length; i++) out.setFloat32(4 * i, data[i], true);
   return new Uint8Array(out.buffer);
@@ -66,9 +68,13 @@ export function toSafetensors(tensors, metadata) {
   let at = 0;
   const parts = Object.entries(tensors).map(([name, tensor]) => bytesOf(tensor, name));
   const header = Object.fromEntries(
-    Object.entries(tensors).map(([name, { shape }], i) => [
+    Object.entries(tensors).map(([name, { shape, data }], i) => [
       name,
-      { dtype: 'F32', shape, data_offsets: [at, (at += parts[i].length)] },
+      {
+        dtype: /** @type {any} */ (data) instanceof Int8Array ? 'I8' : 'F32',
+        shape,
+        data_offsets: [at, (at += parts[i].length)],
+      },
     ]),
   );
   // ASCII, so that each character is a byte

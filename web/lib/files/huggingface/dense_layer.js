@@ -1,5 +1,6 @@
 // dense_layer.js - reads a Dense layer of sentence-transformers: a matrix and an activation behind the pooling
 import { fail, show } from '../../base/errors.js';
+import { floatsOf } from '../bytes/float_values.js';
 import { readSafetensors } from './safetensors.js';
 
 /** @import { Bytes } from '../bytes/open_file.js' */
@@ -63,7 +64,7 @@ async function tensorsOf(opener, get, where) {
   /** @type {Map<string, {shape: number[], data: Float32Array}>} */
   const tensors = new Map();
   const take = async (/** @type {Entry} */ { name, dtype, shape, bytes }, /** @type {ByteReader} */ r) => {
-    const data = floats(dtype, (await r.take(bytes, name)).slice(), `${where}: ${name}`);
+    const data = floatsOf((await r.take(bytes, name)).slice(), dtype, `${where}: ${name}`);
     tensors.set(name, { shape, data });
   };
   const r = await opener.optionalReader(get('model.safetensors'));
@@ -84,29 +85,4 @@ async function tensorsOf(opener, get, where) {
   await deliverTorch(file, /** @type {any} */ (entries), take);
   opener.release(torch);
   return tensors;
-}
-
-/**
- * Stored numbers as floats.
- * @param {string} dtype
- * @param {Uint8Array} bytes
- * @param {string} what
- * @returns {Float32Array}
- */
-function floats(dtype, bytes, what) {
-  const v = new DataView(bytes.buffer);
-  if (dtype === 'f32') return Float32Array.from({ length: bytes.length / 4 }, (_, i) => v.getFloat32(4 * i, true));
-  if (dtype === 'f16')
-    return Float32Array.from({ length: bytes.length / 2 }, (_, i) => fromHalf(v.getUint16(2 * i, true)));
-  if (dtype !== 'bf16') return fail('unknown-dtype', `${what} is stored as ${dtype}, expected f32, f16 or bf16`);
-  const bits = Uint32Array.from({ length: bytes.length / 2 }, (_, i) => v.getUint16(2 * i, true) << 16);
-  return new Float32Array(bits.buffer);
-}
-
-/** The value of an f16. @param {number} bits */
-function fromHalf(bits) {
-  const exponent = (bits >> 10) & 31;
-  const fraction = bits & 1023;
-  const size = exponent ? (1 + fraction / 1024) * 2 ** (exponent - 15) : fraction * 2 ** -24;
-  return (bits & 0x8000 ? -1 : 1) * (exponent === 31 ? (fraction ? NaN : Infinity) : size);
 }

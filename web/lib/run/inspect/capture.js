@@ -2,7 +2,7 @@
 //
 // Names are those of TransformerLens: hook_embed, blocks.0.attn.hook_pattern. Tensors have no batch axis. In an
 // encoder_decoder every name begins with encoder. or decoder. (decoder.hook_embed, encoder.0.attn.hook_pattern).
-import { setCapture, readCapture } from '../../engine/engine_captures.js';
+import { readCapture, setCapture, stopBefore } from '../../engine/engine_captures.js';
 import { fail, show } from '../../base/errors.js';
 import { remembered } from '../../base/lazy_value.js';
 import { stackConfig } from '../../engine/config/config.js';
@@ -195,6 +195,18 @@ export class Recorder {
     this.#session = session;
     this.#points = points;
     for (const p of points) setCapture(session, p, true);
+  }
+
+  /**
+   * Let passes of the decoder end behind the last block with a point. Outside the blocks only points of the embedding
+   * lie before them.
+   * @param {number} layers  of the decoder
+   */
+  stopAfter(layers) {
+    const ends = this.#points.map((p) =>
+      p.stack !== 0 ? 0 : p.layer >= 0 ? p.layer + 1 : /embed/.test(p.name) ? 0 : layers,
+    );
+    stopBefore(this.#session, Math.max(...ends));
   }
 
   /**

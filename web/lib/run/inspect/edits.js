@@ -1,5 +1,6 @@
 // edits.js - edits of a session: finds their points, positions and heads, and the values of those that need a pass
 import { addEdit } from '../../engine/engine_captures.js';
+import { addFeatureEdit } from '../../engine/engine_features.js';
 import { fail, messageOf, show } from '../../base/errors.js';
 import { LIMITS } from '../../base/checks.js';
 import { numberInRange } from '../generation_defaults.js';
@@ -29,6 +30,10 @@ import { numberInRange } from '../generation_defaults.js';
  * @property {EditValues} [add]   summands
  * @property {ArrayLike<number>} [project]  a direction, a row of numbers: the component along it is removed
  * @property {string | ArrayLike<number>} [mean]  a text: the values are set to the mean over its positions
+ * @property {number} [dictionary]  for the engine alone, as are the next three: what the model calls a dictionary
+ * @property {number} [feature]   of the dictionary
+ * @property {Float32Array} [direction]  the feature's row of the decoder
+ * @property {number} [features]         address of the dictionary's encoder
  * @property {(values: Tensor, name: string) => ArrayLike<number>} [apply] a function that gets what is captured at the
  *   point, after all other edits, and returns as many new values, of all heads and positions. Not with a worker, nor in
  *   generations and sessions
@@ -50,6 +55,13 @@ export function applyEdits(session, points, edits, room) {
   let left = LIMITS.editChanges;
   for (const [i, edit] of edits.entries()) {
     const { at, scale, set, add, project } = edit;
+    if (edit.features !== undefined) {
+      const changed = /** @type {Parameters<typeof addFeatureEdit>[3]} */ (/** @type {unknown} */ (edit));
+      for (const p of points.matchOne(at))
+        for (const position of positionsOf(`edits[${i}]`, p, edit, room) ?? [-1])
+          named(`edits[${i}]: the dictionary at ${p.name}`, () => addFeatureEdit(session, p, position, changed));
+      continue;
+    }
     const operations = Object.entries({ scale, set, add, project }).filter(([, value]) => (value ?? null) !== null);
     for (const p of points.matchOne(at)) {
       const positions = positionsOf(`edits[${i}]`, p, edit, room);
@@ -162,7 +174,7 @@ function positionsOf(where, p, { position, index }, { own, source, end }) {
 }
 
 /**
- * Edits in which means are values. A function is refused: it needs the input.
+ * Edits in which means are values, and dictionaries addresses. A function is refused: it needs the input.
  * @param {LoadedModel} model
  * @param {Record<string, any>} o  the options of the call: edits and source
  * @param {(ids: number[], o: Record<string, any>) => Promise<Pass>} pass  runs a text
@@ -173,7 +185,8 @@ export async function withMeans(model, { edits, source, sourceMask }, pass) {
   const out = [];
   for (const [i, { mean, apply, ...edit }] of /** @type {Edit[]} */ (edits).entries()) {
     if (apply) fail('bad-option', `edits[${i}].apply: a function changes the values of forward and loss only`);
-    if (mean === undefined) out.push(edit);
+    if (edit.direction) out.push({ ...edit, features: (await model.dictionary(edit.dictionary ?? 0)).address });
+    else if (mean === undefined) out.push(edit);
     else {
       const ids = model.ids(mean, `text of edits[${i}].mean`);
       const options = { source, sourceMask, capture: [edit.at], logits: 'none' };

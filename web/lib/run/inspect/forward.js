@@ -74,6 +74,7 @@ export async function forwardOne(model, ids, o, yielder) {
     } else {
       /** @type {(first: number, chunk: number) => void} */
       const copy = (first, chunk) => copyLogits(sequence.session, logits, rows, first, chunk);
+      if (!rows.length) sequence.stopAfterCaptures();
       await sequence.prefill(ids.slice(0, n), yielder, copy, Math.min(n, ...rows));
     }
     const captured = sequence.takeCaptured() ?? {};

@@ -1,0 +1,154 @@
+// dictionaries.test.js - sparse dictionaries of others, and edits of features: compared with SAELens and with a model in
+// double precision (tests/golden/dictionaries/make_dictionaries.py)
+import assert from 'node:assert/strict';
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { after, describe, test } from 'node:test';
+import { Dictionary, create, load } from '../../web/lib/api/index.js';
+import { readDictionary } from '../../web/lib/train/dictionaries/dictionary_source.js';
+import { reconstruct } from '../../web/lib/train/dictionaries/dictionary_report.js';
+import { refused, serve, top } from './helpers.js';
+
+const folder = join(top, 'tests/golden/dictionaries');
+const expected = JSON.parse(readFileSync(join(folder, 'expected.json'), 'utf8'));
+const names = Object.keys(expected.dictionaries);
+const exact = { dtype: 'f32', kvDtype: 'f32' };
+const model = await load(`${folder}/model/`, exact);
+/** The same model in a worker. */
+const remote = await load(`${folder}/model/`, { ...exact, worker: true });
+after(() => {
+  model.dispose();
+  remote.dispose();
+});
+
+/** The largest difference of two lists. */
+const farthest = (a, b) => {
+  assert.equal(a.length, b.length);
+  return a.reduce((most, x, i) => Math.max(most, Math.abs(x - b[i])), 0);
+};
+
+/** What a position activates as a list of all features. */
+const dense = ({ features }, size) => {
+  const z = new Array(size).fill(0);
+  for (const { feature, value } of features) z[feature] = value;
+  return z;
+};
+
+describe('a dictionary of SAELens', () => {
+  for (const name of names) {
+    test(`encodes as there: ${name}`, async () => {
+      const dictionary = await Dictionary.load(`${folder}/${name}/`, { model });
+      const { acts } = expected.dictionaries[name];
+      const found = await dictionary.encode(expected.ids);
+      assert.equal(dictionary.size, 24);
+      found.forEach((position, t) => {
+        assert.ok(farthest(dense(position, 24), acts[t]) < 2e-4, `position ${t}`);
+        const values = position.features.map(({ value }) => value);
+        assert.deepEqual(
+          values,
+          [...values].sort((a, b) => b - a),
+        );
+      });
+    });
+
+    test(`decodes as there: ${name}`, async () => {
+      const weights = await readDictionary(`${folder}/${name}/`, {});
+      const { acts, recon } = expected.dictionaries[name];
+      const start = acts.map((_, t) => 24 * t);
+      const entries = {
+        start: [...start, 24 * acts.length],
+        index: acts.flatMap((row) => row.map((_, i) => i)),
+        value: acts.flat(),
+      };
+      const { captured } = await model.forward(expected.ids, { capture: [weights.at] });
+      const got = reconstruct(weights, entries, expected.ids, captured[weights.at].data);
+      assert.ok(farthest(Array.from(got), recon) < 2e-4);
+    });
+  }
+
+  test('is read from a server, and from the files of a folder', async () => {
+    const { url, close } = await serve((request, response) => {
+      const path = join(folder, 'topk', request.url.slice(1));
+      response.writeHead(existsSync(path) ? 200 : 404);
+      response.end(existsSync(path) ? readFileSync(path) : '');
+    });
+    const files = ['cfg.json', 'sae_weights.safetensors'].map(
+      (name) => new File([readFileSync(join(folder, 'topk', name))], name),
+    );
+    for (const source of [url, files]) assert.equal((await Dictionary.load(source)).k, 4);
+    close();
+  });
+
+  test('of another model is refused', async () => {
+    const other = await create({ vocab_size: 23, d_model: 8, n_layers: 1, n_heads: 2 }, { seed: 1 });
+    await refused(Dictionary.load(`${folder}/topk/`, { model: other }), 'bad-file', /rows at .* have 16 values.* 8/);
+    other.dispose();
+    const shallow = await create({
+      vocab_size: 23,
+      d_model: 16,
+      n_layers: 1,
+      n_heads: 2,
+      use_norm: false,
+      final_norm: false,
+    });
+    await refused(Dictionary.load(`${folder}/transcoder/`, { model: shallow }), 'bad-file', /no point/);
+    shallow.dispose();
+  });
+
+  test('without a model does nothing that needs one', async () => {
+    const dictionary = await Dictionary.load(`${folder}/topk/`);
+    await refused(dictionary.encode([1, 2]), 'bad-state', /has no model/);
+    await refused(Dictionary.load(`${folder}/model/`), 'not-found', /neither cfg.json nor params/);
+  });
+});
+
+describe('an edit of a feature', () => {
+  for (const [i, { dictionary: name, edits, greedy, logits }] of expected.edits.entries()) {
+    test(`changes the logits as in double precision: ${name}, ${JSON.stringify(edits)}`, async () => {
+      const dictionary = await Dictionary.load(`${folder}/${name}/`);
+      const own = edits.map((edit) => ({ dictionary, ...edit }));
+      const { logits: got } = await model.forward(expected.ids, { edits: own });
+      assert.ok(farthest(Array.from(got.data), logits) < 2e-3, `case ${i}`);
+      const { logits: plain } = await model.forward(expected.ids);
+      assert.ok(farthest(Array.from(plain.data), logits) > 0.05);
+    });
+
+    test(`changes a generation as there: ${name}, ${JSON.stringify(edits)}`, async () => {
+      const dictionary = await Dictionary.load(`${folder}/${name}/`);
+      const own = edits.map((edit) => ({ dictionary, ...edit }));
+      const options = { edits: own, maxTokens: 12, temperature: 0, ignoreEos: true };
+      for (const one of [model, remote]) assert.deepEqual((await one.complete(expected.ids, options)).ids, greedy);
+    });
+  }
+
+  test('is refused where it does not fit', async () => {
+    const [dictionary, transcoder] = await Promise.all(
+      ['topk', 'transcoder'].map((name) => Dictionary.load(`${folder}/${name}/`)),
+    );
+    const edited = (edit) => model.forward([1, 2, 3], { edits: [edit] });
+    await refused(edited({ dictionary, feature: 24, scale: 0 }), 'bad-option', /feature is 24/);
+    await refused(edited({ dictionary, feature: 1 }), 'bad-option', /changes nothing/);
+    await refused(edited({ dictionary, feature: 1, scale: 0, head: 1 }), 'bad-option', /no field "head"/);
+    await refused(edited({ dictionary: {}, feature: 1, scale: 0 }), 'bad-option', /expected a Dictionary/);
+    await refused(edited({ dictionary: transcoder, feature: 1, scale: 0 }), 'unsupported', /a transcoder reads/);
+    await refused(edited({ dictionary, feature: 1, scale: 0, position: 9 }), 'bad-option', /position is 9/);
+    await refused(
+      edited({ at: 'blocks.0.mlp.hook_post', dictionary, feature: 1, scale: 0 }),
+      'bad-argument',
+      /features of 16 values/,
+    );
+    dictionary.dispose();
+    await refused(edited({ dictionary, feature: 1, scale: 0 }), 'bad-state', /was disposed/);
+  });
+
+  test('stays in sessions and their forks after the dictionary was disposed', async () => {
+    const dictionary = await Dictionary.load(`${folder}/topk/`);
+    const edits = [{ dictionary, feature: 5, scale: 0 }];
+    const session = await model.session({ edits });
+    const { logits } = await model.forward([3, 1, 20], { edits });
+    dictionary.dispose();
+    const rows = await session.eval([3, 1, 20]);
+    assert.deepEqual(Array.from(rows), Array.from(logits.data.slice(-23)));
+    session.dispose();
+  });
+});

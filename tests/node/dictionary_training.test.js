@@ -1,0 +1,170 @@
+// dictionary_training.test.js - dictionary(): what it learns, its files, its features, its report
+import assert from 'node:assert/strict';
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { after, describe, test } from 'node:test';
+import { Dictionary, dictionary, load } from '../../web/lib/api/index.js';
+import { refused, top } from './helpers.js';
+import { temporaryFolder } from '../temporary.js';
+
+const model = await load(join(top, 'weights/stories-1m.gguf'), { dtype: 'f32', kvDtype: 'f32' });
+const text = readFileSync(join(top, 'tests/golden/text/stories.txt'), 'utf8').split(/\n\n+/);
+const at = 'blocks.2.hook_resid_post';
+const options = { at, size: 96, k: 6, tokens: 500, heldOut: 150, epochs: 6, batch: 64, seed: 3, threads: 1 };
+const steps = [];
+const run = dictionary(model, text, options);
+for await (const step of run) steps.push(step);
+const trained = await run.dictionary();
+after(() => model.dispose());
+
+/** The files of a dictionary by their names. */
+const filesOf = async (made, o) => Object.fromEntries((await made.files(o)).map(({ name, bytes }) => [name, bytes]));
+
+describe('training a dictionary', () => {
+  test('captures the tokens, then explains more of them', () => {
+    const phases = steps.map(({ phase }) => phase);
+    assert.equal(phases.lastIndexOf('capture') + 1, phases.indexOf('train'));
+    const captured = steps.filter(({ phase }) => phase === 'capture').at(-1);
+    assert.equal(captured.tokens, captured.of);
+    assert.ok(captured.tokens <= 500 && captured.tokens > 300);
+    const last = steps.at(-1);
+    assert.equal(last.tokens, last.of);
+    assert.ok(last.fvu < 0.25 && last.l0 <= 6, `${last.fvu}`);
+  });
+
+  test('gives the same bits with two threads, and others with another seed', async () => {
+    const twice = await dictionary(model, text, { ...options, threads: 2 }).dictionary();
+    const other = await dictionary(model, text, { ...options, seed: 4 }).dictionary();
+    const [a, b, c] = await Promise.all([trained, twice, other].map((made) => filesOf(made)));
+    const name = 'sae_weights.safetensors';
+    assert.deepEqual(a[name], b[name]);
+    assert.notDeepEqual(a[name], c[name]);
+  });
+
+  test('reports what is explained of held-out text, beside simpler descriptions', async () => {
+    const report = await trained.report();
+    const { loss, dictionary: own, mean, table, random } = report;
+    assert.ok(report.tokens > 50 && report.l0 > 1 && report.l0 <= 6);
+    assert.ok(Math.abs(mean.fvu - 1) < 1e-6 && mean.recovered === 0);
+    assert.ok(table.fvu < 1 && own.fvu < table.fvu, JSON.stringify(report));
+    assert.ok(loss < own.loss && own.loss < mean.loss && random.loss < mean.loss);
+    assert.ok(Math.abs(own.recovered - (mean.loss - own.loss) / (mean.loss - loss)) < 1e-9);
+  });
+
+  test('knows where each feature is active', async () => {
+    const densities = trained.densities();
+    const busiest = densities.indexOf(Math.max(...densities));
+    const feature = await trained.feature(busiest, { contexts: 3, tokens: 4 });
+    assert.ok(Math.abs(feature.density - densities[busiest]) < 1e-6);
+    assert.equal(
+      feature.histogram.counts.reduce((a, b) => a + b, 0),
+      feature.count,
+    );
+    const values = feature.contexts.slice(0, 3).map(({ value }) => value);
+    assert.deepEqual(
+      values,
+      [...values].sort((a, b) => b - a),
+    );
+    assert.equal(feature.histogram.most, values[0]);
+    const { tokens, at: place, value, position } = feature.contexts[0];
+    assert.equal(tokens[place].value, value);
+    // the engine finds the same value in the same text
+    const ids = (await model.tokenizer).encode(text[0].trim());
+    const window = feature.contexts.find((context) => context.window === 0);
+    if (window) {
+      const found = (await trained.encode(ids))[window.position].features.find((f) => f.feature === busiest);
+      assert.ok(Math.abs(found.value - window.value) < 1e-3 * window.value);
+    }
+    assert.ok(position >= 1);
+    assert.equal(feature.promoted.length, 4);
+    assert.ok(feature.promoted[0].logit > feature.promoted[3].logit);
+    assert.ok(feature.suppressed[0].logit < feature.promoted[3].logit);
+    await refused(trained.feature(96), 'bad-argument', /the dictionary has 96/);
+  });
+
+  test('leaves the first position without features', async () => {
+    const [first, second] = await trained.encode('Once upon a time');
+    assert.equal(first.features.length, 0);
+    assert.ok(second.features.length > 0);
+  });
+});
+
+describe('the files of a dictionary', () => {
+  const write = async (o) => {
+    const folder = join(temporaryFolder(), o?.dtype ?? 'f32');
+    mkdirSync(folder);
+    for (const [name, bytes] of Object.entries(await filesOf(trained, o))) writeFileSync(join(folder, name), bytes);
+    return `${folder}/`;
+  };
+
+  test('are read back, in f32 exactly and in int8 nearly', async () => {
+    const [want, ...found] = await Promise.all([
+      trained.encode('The dog was very happy.'),
+      ...['f32', 'int8'].map(async (dtype) =>
+        (await Dictionary.load(await write({ dtype }), { model })).encode('The dog was very happy.'),
+      ),
+    ]);
+    assert.deepEqual(found[0], want);
+    const strongest = ({ features }) => features[0]?.feature;
+    const same = want.filter((position, t) => strongest(position) === strongest(found[1][t]));
+    assert.ok(same.length >= want.length - 1);
+  });
+
+  test('are in the form of SAELens, with provenance', async () => {
+    const cfg = JSON.parse(new TextDecoder().decode((await filesOf(trained))['cfg.json']));
+    assert.equal(cfg.architecture, 'topk');
+    assert.deepEqual([cfg.d_in, cfg.d_sae, cfg.k, cfg.metadata.hook_name], [128, 96, 6, at]);
+    const { seed, model: sum } = cfg.metadata.glassformer;
+    assert.equal(seed, 3);
+    assert.match(sum, /^[0-9a-f]{64}$/);
+  });
+
+  test('are refused for another model', async () => {
+    const other = await load(join(top, 'weights/stories-gpt2.gguf'));
+    await refused(Dictionary.load(await write(), { model: other }), 'bad-file', /another model/);
+    other.dispose();
+  });
+});
+
+describe('a transcoder', () => {
+  test('reconstructs the output of an MLP from its input', async () => {
+    const [input, out] = ['blocks.1.ln2.hook_normalized', 'blocks.1.hook_mlp_out'];
+    const fvus = [];
+    const transcoding = dictionary(model, text, { ...options, at: input, out });
+    for await (const { phase, fvu } of transcoding) if (phase === 'train') fvus.push(fvu);
+    const made = await transcoding.dictionary();
+    assert.deepEqual([made.at, made.out], [input, out]);
+    assert.ok(fvus.at(-1) < 0.5, `${fvus}`);
+    const { loss, dictionary: own } = await made.report(); // of text that 500 tokens say little about
+    assert.ok(own.fvu < 1 && Math.abs(own.loss - loss) < 1, JSON.stringify({ loss, own }));
+  });
+});
+
+describe('dictionary refuses', () => {
+  test('a text without tokens, unknown points and options, and stops when it is aborted', async () => {
+    const first = (given, from = text) => dictionary(model, from, { ...options, ...given }).next();
+    await refused(first({}, ''), 'bad-argument', /has no tokens/);
+    await refused(first({ at: 'blocks.9.hook_resid_post' }), 'unknown-point');
+    await refused(first({ at: undefined }), 'bad-option', /needs the option at/);
+    await refused(first({ widht: 3 }), 'bad-option', /widht/);
+    await refused(first({ k: 97 }), 'bad-argument', /k is 97/);
+    await refused(first({ at: 'blocks.0.attn.hook_pattern' }), 'bad-option', /one row for each position/);
+    const controller = new AbortController();
+    const aborted = dictionary(model, text, { ...options, signal: controller.signal });
+    await aborted.next();
+    controller.abort(new Error('enough'));
+    await assert.rejects(async () => {
+      for await (const _ of aborted);
+    }, /enough/);
+    await refused(aborted.dictionary(), 'bad-state', /was ended/);
+  });
+});
+
+test('a pass whose logits nobody reads captures the same values', async () => {
+  const capture = ['hook_embed', 'blocks.1.hook_resid_post'];
+  const [some, all] = [
+    await model.forward('Once upon a time', { capture, logits: 'none' }),
+    await model.forward('Once upon a time', { capture }),
+  ];
+  assert.deepEqual(some.captured, all.captured);
+});
