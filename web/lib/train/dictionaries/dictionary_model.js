@@ -1,6 +1,7 @@
 // dictionary_model.js - what a dictionary needs to know of its model: which one it is, and its directions as logits
 import { Sha256 } from '../../files/transfer/sha256.js';
 import { fail } from '../../base/errors.js';
+import { remembered } from '../../base/lazy_value.js';
 
 /** @import { Model } from '../../api/model.js' */
 /** @import { DictionaryWeights } from './sparse_dictionary.js' */
@@ -42,11 +43,16 @@ export async function requireModel(model, provenance) {
     );
 }
 
+/** Heads of models, which several features read. @type {WeakMap<object, Promise<any>>} */
+const heads = new WeakMap();
+/** Most values of a head that is copied: 200 MB. */
+const MOST_VALUES = 5e7;
+
 /**
  * What a direction of the residual stream adds to the logits, by the final norm's gain and the head.
  * @param {Model} model
  * @param {Float32Array} direction  [d_model]
- * @returns {Promise<Float32Array>} [vocab_size]
+ * @returns {Promise<Float32Array | null>} [vocab_size]; null for a head that is too large to be copied
  */
 export async function logitsOf(model, direction) {
   const { rows } = model.parameters;
@@ -58,7 +64,8 @@ export async function logitsOf(model, direction) {
   const matrix = head && !head.tiedTo ? head : embedding;
   if (!matrix) return fail('unsupported', 'this model has no head');
   const gains = gain ? (await model.matrix(gain.name)).data : null;
-  const { data, shape } = await model.matrix(matrix.name);
+  if (matrix.count > MOST_VALUES) return null;
+  const { data, shape } = await remembered(heads, model, () => model.matrix(matrix.name));
   const [vocab, d] = shape;
   const mean = model.config.norm === 'layernorm' ? direction.reduce((a, b) => a + b, 0) / d : 0;
   const scaled = direction.map((x, i) => (x - mean) * (gains ? gains[i] : 1));
