@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { VIEWS } from '../../web/page/state/facts/views.js';
 import { pageTest, samePage } from './built_page.js';
-import { STORY, accessible, atLeast, openView, says, shows } from './page_parts.js';
+import { STORY, accessible, atLeast, openCandidates, openShare, openView, says, shows } from './page_parts.js';
 import { quiet } from './quiet.js';
 import { train, trained } from './training_parts.js';
 
@@ -91,8 +91,21 @@ pageTest(
     await accessibleOnBoth(page, 'dialog');
     await page.keyboard.press('Escape');
     await page.getByRole('button', { name: 'Show me how it works' }).press('Enter');
+    for (let step = 1; step <= 5; step++) {
+      await says(page, '.tour-foot', new RegExp(`^\\s*${step} of 5`));
+      if (step === 5) await page.waitForSelector('.tour [data-role="broken"]');
+      await accessibleOnBoth(page, `step ${step} of the tour`);
+      await page.locator('.tour .primary').press('Enter');
+    }
     await page.waitForSelector('.textbook .primary');
     await accessibleOnBoth(page, 'textbook');
+    await page.locator('.textbook').getByRole('button', { name: 'Leave' }).press('Enter');
+    await openView(page, 'write');
+    await openShare(page);
+    await accessibleOnBoth(page, 'share');
+    await page.keyboard.press('Escape');
+    await openCandidates(page);
+    await accessibleOnBoth(page, 'next token');
   },
 );
 

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { pageTest } from './built_page.js';
 import { opened } from './expected.js';
-import { accessible, copied, openView, says, written } from './page_parts.js';
+import { accessible, copied, openShare, openView, says, written } from './page_parts.js';
 import { quiet } from './quiet.js';
 
 const MODEL = 'weights/stories-1m-q4_0.gguf';
@@ -18,7 +18,8 @@ async function everything(page, stage) {
     await openView(page, view);
     await quiet(page);
     if (view === 'inside') {
-      await page.locator(`.anatomy .stage[data-part="${stage}"]`).press('Enter');
+      if (!(await page.locator('.inspector').count()))
+        await page.locator(`.anatomy .stage[data-part="${stage}"]`).press('Enter');
       await page.evaluate(() => document.querySelector('#lens, .lens')?.scrollIntoView()); // read once it is seen
       await quiet(page);
     }
@@ -34,8 +35,13 @@ const hidesAll = (name, hidden, stage, answers) =>
     const secrets = await answers();
     const before = await everything(page, stage);
     for (const secret of secrets) assert.doesNotMatch(before, secret);
-    assert.equal(await page.getByRole('button', { name: 'Copy as a program' }).count(), 0);
-    assert.equal(await page.locator('[data-role="figures"]').isVisible(), false);
+    await openShare(page);
+    assert.deepEqual(await page.locator('#share button').allTextContents(), [
+      'Copy link',
+      'Link for a class',
+      'Present',
+    ]);
+    await page.keyboard.press('Escape');
     if (hidden === 'next') {
       await page.locator('.go').press('Enter');
       await quiet(page);
@@ -75,6 +81,7 @@ pageTest(
   async ({ page }) => {
     await page.waitForFunction((n) => document.querySelectorAll('.tok').length === n, ids.length + 6);
     await quiet(page);
+    await openShare(page);
     await page.getByRole('button', { name: 'Link for a class' }).press('Enter');
     const dialog = page.locator('dialog.class-link');
     await dialog.getByLabel('what follows the chosen token').check();

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import { pageTest } from './built_page.js';
-import { accessible, settled } from './page_parts.js';
+import { accessible, openCandidates, openShare, settled } from './page_parts.js';
 
 const HASH = '#model=weights/stories-1m.gguf&prompt=Once upon a time&seed=3&written=12';
 
@@ -18,6 +18,7 @@ async function saved(page, name) {
 
 /** Opens the dialog. @param {import('playwright-core').Page} page */
 async function opened(page) {
+  await openShare(page);
   await page.locator('[data-role="figures"]').press('Enter');
   await page.locator('dialog.figures li').first().waitFor();
 }
@@ -26,6 +27,7 @@ pageTest(
   'a figure is saved as a drawing, as pixels and as a page, with where it is from',
   { hash: HASH },
   async ({ page }) => {
+    await openCandidates(page);
     await page.locator('[data-panel="next"] .bar').nth(9).waitFor();
     await settled(page);
     const words = (

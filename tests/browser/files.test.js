@@ -26,7 +26,7 @@ import { quiet } from './quiet.js';
 
 const shipped = `${top}weights/stories.gguf`;
 const storyTest = samePage(STORY);
-const parameters = (page) => page.locator('.parameters .total .count').textContent();
+const parameters = (page) => page.locator('.sizes [data-size="total"] .count').textContent();
 
 storyTest('a broken file is refused in a sentence, and the model still runs', async ({ page }) => {
   for (const [name, content] of [
@@ -72,9 +72,9 @@ storyTest('every kind of architecture is drawn and counted as it is', async ({ p
     const total = await withModel(`tests/golden/cases/${name}/`, async ({ parameters }) => parameters.total);
     await page.locator('#model-file').setInputFiles(files);
     await openView(page, 'count');
-    await shows(page, async () => read(await parameters(page)), total, name);
+    await shows(page, async () => read(await page.locator('.parameters .total .count').textContent()), total, name);
     assert.equal(await page.locator('.parameters h2 .wrong').count(), 0, name);
-    await openView(page, 'write');
+    await openView(page, 'inside');
     for (const word of words) await page.locator('.stage', { hasText: word }).first().waitFor();
     await fast(page, 3);
     await atLeast(page, '.tok.given', 1);
@@ -128,7 +128,7 @@ pageTest('a folder is chosen, and one is dropped; what lies in folders of it is 
     });
   }
   await says(page, '.pill', /^my dates · 233,601 parameters/);
-  assert.match(await page.locator('[data-role="about"]').textContent(), /^encoder-decoder/);
+  assert.match(await page.locator('[data-role="about"]').getAttribute('title'), /^encoder-decoder/);
   // one without a model is refused in a sentence
   await page.locator('#model-folder').setInputFiles(join(folder, 'notes'));
   await refused(page);

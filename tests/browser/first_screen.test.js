@@ -1,12 +1,13 @@
 // first_screen.test.js - the first screen in Chromium: what it shows without scrolling, and that nothing on it moves while
 // the page opens, text is written, a model replaces another, and a notice comes
 import assert from 'node:assert/strict';
+import { statSync } from 'node:fs';
 import { test } from 'node:test';
 import { repeatedTokens } from '../../web/lib/run/analysis/head_scores.js';
-import { figures, percent } from '../../web/page/text/format.js';
+import { bytes, figures, int, percent } from '../../web/page/text/format.js';
 import { visit } from './built_page.js';
-import { withModel } from './expected.js';
-import { STORY, atLeast, counts, resting, runPrompt, says } from './page_parts.js';
+import { top, withModel } from './expected.js';
+import { STORY, atLeast, counts, openCandidates, openView, resting, runPrompt, says } from './page_parts.js';
 import { quiet } from './quiet.js';
 
 const HEIGHT = { 390: 844, 820: 1180 };
@@ -96,13 +97,13 @@ test('nothing moves while a story is run at reading speed', (t) =>
 /** Where the cards of the first screen lie, in the order of the document. */
 const cards = (page) =>
   page.evaluate(() =>
-    ['.prompt', '.stream', '.next', '.heads', '.attention', '.parameters', '.anatomy'].map((name) => {
+    ['.prompt', '.engine-line', '.stream', '.heads', '.anatomy', '.sizes'].map((name) => {
       const { left, right, top, bottom } = document.querySelector(name).getBoundingClientRect();
       return { name, left, right, top, bottom };
     }),
   );
 
-test('at 1440 x 900 text streams while the parameters and the heads are in view, and both follow it', async () => {
+test('at 1440 x 900 the whole machine is in view while text streams, and all of it follows', async () => {
   const { page, close } = await visit({
     hash: '#model=weights/stories-1m.gguf&prompt=Once upon a time&past=1',
     sampling: false,
@@ -111,19 +112,24 @@ test('at 1440 x 900 text streams while the parameters and the heads are in view,
   await page.locator('.go').click();
   await atLeast(page, '.tok:not(.given)', 3);
   await page.waitForSelector('.tile canvas');
-  const read = () => page.locator('.parameters .total .read').textContent();
-  const head = () => page.locator('#h-attention').textContent();
-  const before = [await read(), await head()];
+  await page.waitForSelector('.bar-part');
+  const shown = () =>
+    Promise.all([
+      page.locator('[data-size="total"] .read').textContent(),
+      page.locator('.lane-label.here').textContent(),
+      page.locator('.anatomy-svg').textContent(),
+    ]);
+  const before = await shown();
   await atLeast(page, '.tok:not(.given)', (await page.locator('.tok:not(.given)').count()) + 8);
-  const now = [await read(), await head()];
+  const now = await shown();
   assert.equal(await page.locator('.stream.writing').count(), 1, 'the text rests');
-  for (const i of [0, 1]) assert.notEqual(now[i], before[i]);
+  for (const [i, text] of now.entries()) assert.notEqual(text, before[i]);
   assert.equal(await page.evaluate(() => scrollY), 0);
-  for (const { name, top, bottom } of (await cards(page)).slice(0, -1))
+  for (const { name, top, bottom } of await cards(page))
     assert.ok(top >= 0 && bottom <= 900, `${name} from ${top} to ${bottom}`);
   // what is in them, whole
   const cut = await page.evaluate(() =>
-    ['.next', '.heads', '.attention', '.parameters'].filter((name) => {
+    ['.heads', '.anatomy', '.sizes'].filter((name) => {
       const { scrollHeight, clientHeight } = document.querySelector(name);
       return scrollHeight > clientHeight;
     }),
@@ -143,27 +149,115 @@ test('at 1440 x 900 text streams while the parameters and the heads are in view,
   await close();
 });
 
-test('narrower screens have the same cards in two columns, a phone in one, in their order', async () => {
-  for (const [width, height, columns] of [
-    [1024, 768, [0, 1, 2, 1, 2, 0, 0]],
-    [820, 1180, [0, 1, 2, 1, 2, 0, 0]],
-    [390, 844, [0, 0, 0, 0, 0, 0, 0]],
-  ]) {
+/**
+ * What one sees of the page without scrolling: numbers in words, places that Tab reaches (a group that arrow keys move
+ * in is one), and styles of type by family, size and weight. Letters before digits are a name: L2, Q4_0, SIMD128.
+ */
+const seen = () => {
+  const inView = (/** @type {DOMRect} */ { width, height, top, bottom }) =>
+    width > 1 && height > 1 && bottom > 0 && top < innerHeight;
+  const numbers = [],
+    styles = new Set();
+  const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+  for (let node = walker.nextNode(); node; node = walker.nextNode()) {
+    const element = /** @type {Element} */ (node.parentElement);
+    if (!node.textContent?.trim() || element.closest('script, style, select, .toasts, .hidden, [hidden]')) continue;
+    const range = document.createRange();
+    range.selectNodeContents(node);
+    if (!inView(range.getBoundingClientRect()) || !element.checkVisibility({ visibilityProperty: true })) continue;
+    const svg = element.closest('svg'),
+      unit = svg ? svg.getBoundingClientRect().width / svg.viewBox.baseVal.width : 1;
+    const { fontFamily, fontSize, fontWeight } = getComputedStyle(element);
+    styles.add(`${fontFamily.split(',')[0]} ${Math.round(parseFloat(fontSize) * unit)} px ${fontWeight}`);
+    numbers.push(...(node.textContent.match(/(?<![\p{L}_\d.,])\d[\d.,]*/gu) ?? []));
+  }
+  const stops = [...document.querySelectorAll('a[href], button, input, select, textarea, summary, [tabindex]')].filter(
+    (element) =>
+      /** @type {HTMLElement} */ (element).tabIndex >= 0 &&
+      !element.closest('.toasts, .skip, .hidden') &&
+      element.checkVisibility({ visibilityProperty: true }) &&
+      inView(element.getBoundingClientRect()),
+  );
+  return {
+    numbers,
+    styles: [...styles],
+    stops: stops.map((e) => e.getAttribute('aria-label') || e.textContent?.trim()),
+  };
+};
+
+test('the first screen has at most 40 numbers, 20 places that Tab reaches and 6 styles of type', async (t) => {
+  const { page, close } = await visit({ sampling: false });
+  await page.waitForSelector('.tok');
+  await page.evaluate(() => document.fonts.ready);
+  await page.locator('.go').click();
+  await atLeast(page, '.tok:not(.given)', 24);
+  await page.waitForSelector('.bar-part');
+  await page.waitForSelector('[data-size="total"]');
+  await page.locator('.prompt').getByRole('button', { name: 'Stop' }).click();
+  await resting(page);
+  const { numbers, styles, stops } = await page.evaluate(seen);
+  t.diagnostic(`${numbers.length} numbers: ${numbers.join(' ')}`);
+  t.diagnostic(`${stops.length} places: ${stops.join(' | ')}`);
+  t.diagnostic(`${styles.length} styles: ${styles.join(' | ')}`);
+  assert.ok(numbers.length > 20 && numbers.length <= 40, `${numbers.length} numbers: ${numbers.join(' ')}`);
+  assert.ok(stops.length > 10 && stops.length <= 20, `${stops.length} places: ${stops.join(' | ')}`);
+  assert.ok(styles.length > 3 && styles.length <= 6, `${styles.length} styles: ${styles.join(' | ')}`);
+  await close();
+});
+
+test('the foot of the machine has the counts and bytes of the library, and the line under the prompt the file', async () => {
+  const FILE = 'weights/stories-1m-q4_0.gguf';
+  const { page, close } = await visit({ hash: `#model=${FILE}&prompt=Once upon a time`, sampling: false });
+  await page.waitForSelector('[data-size="total"]');
+  await says(page, '[data-role="memory"]', /linear memory/);
+  await withModel(FILE, async (model) => {
+    const { rows, total } = model.parameters;
+    const of = (/** @type {RegExp} */ components) => rows.filter(({ component }) => components.test(component));
+    const sum = (list, key) => list.reduce((n, row) => n + row[key], 0);
+    for (const [part, components] of Object.entries({
+      embedding: /^embedding$/,
+      attention: /^attention$/,
+      ffn: /^ffn$/,
+      norm: /norm$/,
+    })) {
+      const cells = await page.locator(`[data-size="${part}"] td`).allTextContents();
+      const list = of(components);
+      assert.deepEqual(cells.slice(0, 2), [int(sum(list, 'count')), bytes(sum(list, 'memoryBytes'))], part);
+    }
+    assert.equal(await page.locator('[data-size="head"] .count').textContent(), 'the embedding');
+    const all = await page.locator('[data-size="total"] td').allTextContents();
+    assert.deepEqual(all.slice(0, 2), [int(total), bytes(sum(rows, 'memoryBytes'))]);
+    // all weights but the rows of the embedding that the token does not look up, and the cache of its keys and values
+    const read = sum(of(/^(?!embedding)/), 'memoryBytes') + sum(of(/^embedding$/), 'memoryBytes');
+    const number = { B: 1, kB: 1e3 };
+    const [, figure, unit] = /** @type {RegExpExecArray} */ (/^([\d.,]+) (k?B)$/.exec(all[2]));
+    const shown = Number(figure.replace(',', '')) * number[unit];
+    assert.ok(shown > read && shown < 1.05 * read, `${all[2]} read, weights have ${read}`);
+  });
+  const line = await page.locator('.engine-line').innerText();
+  assert.match(line, /SIMD128.*1 thread/);
+  assert.match(line, new RegExp(`checkpoint of ${bytes(statSync(top + FILE).size)}, tied embedding`));
+  assert.match(line, /nothing leaves this tab/);
+  await close();
+});
+
+test('narrower screens have the same cards, a phone the machine before the heads, and its foot last', async () => {
+  for (const [width, height, columns, last] of /** @type {[number, number, number[], string[]]} */ ([
+    [1024, 768, [0, 0, 1, 2, 0, 0], ['.anatomy', '.sizes']],
+    [820, 1180, [0, 0, 1, 2, 0, 0], ['.anatomy', '.sizes']],
+    [390, 844, [0, 0, 0, 0, 0, 0], ['.anatomy', '.heads', '.sizes']],
+  ])) {
     const { page, close } = await visit({ hash: '#model=weights/stories-1m.gguf', width, height, sampling: false });
     await page.waitForSelector('.tile canvas');
     await page.waitForSelector('.anatomy');
+    await page.waitForSelector('.sizes');
     const boxes = await cards(page);
     const columnOf = ({ left, right }) => (left < width * 0.1 ? (right > width * 0.9 ? 0 : 1) : 2);
     assert.deepEqual(boxes.map(columnOf), columns, `${width} px`);
-    const order = [...boxes].sort((a, b) => Math.round(a.top - b.top) || a.left - b.left);
-    assert.deepEqual(order, boxes, `${width} px: ${order.map(({ name }) => name).join(' ')}`);
+    const order = [...boxes].sort((a, b) => Math.round(a.top - b.top) || a.left - b.left).map(({ name }) => name);
+    assert.deepEqual(order.slice(-last.length), last, `${width} px`);
     const sides = await page.locator('.tile').evaluateAll((list) => list.map((tile) => tile.clientWidth));
     assert.ok(Math.max(...sides) <= 90, `${width} px: a head of ${Math.max(...sides)} px`);
-    const [card] = boxes.filter(({ name }) => name === '.stream');
-    const links = await page
-      .locator('.stream .under :is(button, label)')
-      .evaluateAll((list) => list.map((link) => link.getBoundingClientRect().right));
-    assert.ok(Math.max(...links) <= card.right, `${width} px: links lie beside the card`);
     const low = (list) =>
       list.map((e) => `${e.textContent} ${e.clientHeight}`).filter((s) => parseInt(/\d+$/.exec(s)[0]) < 42);
     if (width === 390)
@@ -177,6 +271,7 @@ test('next token has ten rows with their columns, those that cannot be drawn beh
     hash: '#model=weights/stories-1m.gguf&prompt=Once upon a time, a&t=0.5&k=4&p=1',
   });
   await page.waitForSelector('.tok');
+  await openCandidates(page);
   await says(page, '#h-next', /entropy/);
   await quiet(page);
   const rows = await page.locator('.bar:visible').evaluateAll((list) =>
@@ -239,6 +334,9 @@ test('a kept run stands beside the next one, each with its text and its bars', a
 test('the habits of heads are the weights over repeated tokens, and the first head shown has one', async () => {
   const FILE = 'weights/stories-1m.gguf';
   const { page, close } = await visit({ hash: `#model=${FILE}&prompt=Once upon a time` });
+  await page.waitForSelector('.row-habits:has-text("previous token")');
+  const ends = await page.locator('.row-habits').allTextContents();
+  await openView(page, 'inside');
   await page.waitForSelector('.habits li');
   assert.equal(await page.locator('.tile[aria-checked="true"] .habit i').first().textContent(), 'previous');
   await withModel(FILE, async (model) => {
@@ -247,7 +345,8 @@ test('the habits of heads are the weights over repeated tokens, and the first he
     const n = ids.length,
       copy = (n - 1) / 2;
     const { captured } = await model.forward(ids, { capture: ['blocks.*.attn.hook_pattern'] });
-    for (let layer = 0; layer < nLayers; layer++)
+    for (let layer = 0; layer < nLayers; layer++) {
+      const named = new Set();
       for (let head = 0; head < nHeads; head++) {
         const { data } = captured[`blocks.${layer}.attn.hook_pattern`];
         const mean = (weight) => {
@@ -267,6 +366,7 @@ test('the habits of heads are the weights over repeated tokens, and the first he
         assert.equal(await tile.getAttribute('title'), score >= 0.4 ? `${name} ${score.toFixed(2)}` : null);
         const written = await tile.locator('.habit i').allTextContents();
         assert.equal(written[1], score >= 0.4 ? score.toFixed(2) : undefined);
+        if (score >= 0.4) named.add(name);
         if (score < 0.4 || name !== 'induction') continue;
         await tile.click();
         await says(page, '#h-attention', new RegExp(`${name} ${score.toFixed(2)}`));
@@ -276,15 +376,17 @@ test('the habits of heads are the weights over repeated tokens, and the first he
           Object.values(scores).map((x) => x.toFixed(2)),
         );
       }
+      assert.equal(ends[layer], [...named].join(', '), `the end of row ${layer + 1} beside the text`);
+    }
   });
   await close();
 });
 
 test('tabs and text stay in view below the first screen', async () => {
-  const { page, close } = await visit({ hash: `${STORY}&written=12` });
+  const { page, close } = await visit({ hash: `${STORY}&written=12`, height: 600 });
   await page.waitForSelector('.anatomy-svg');
   assert.equal(await page.locator('.strip').count(), 0);
-  await page.locator('.anatomy').evaluate((e) => e.scrollIntoView());
+  await page.locator('.foot').evaluate((e) => e.scrollIntoView());
   await page.locator('.strip .here').waitFor();
   for (const name of ['[data-opens="inside"]', '.strip .here']) {
     const { y } = await page.locator(name).boundingBox();
@@ -313,12 +415,12 @@ for (const width of [1440, 390])
           await route.continue();
         }),
     });
-    /** Where the first screen's cards lie. On a phone the last are as tall as the model needs. */
+    /** Where the cards lie that are there before any model. */
     const places = () =>
       page.evaluate(() =>
-        ['.top', '.pill', '.prompt', '.stream', '.next', '#view-lower'].map((name) => {
+        ['.top', '.pill', '.prompt', '.engine-line', '.stream'].map((name) => {
           const { x, y, width, height } = document.querySelector(name).getBoundingClientRect();
-          return [name, x, y, width, name === '#view-lower' && innerWidth < 900 ? 0 : height].join(' ');
+          return [name, x, y, width, height].join(' ');
         }),
       );
     await page.waitForFunction(() => !document.querySelector('.loading').hidden);
@@ -328,10 +430,13 @@ for (const width of [1440, 390])
     await page.waitForFunction(() => document.querySelector('.tok'));
     assert.deepEqual(await places(), before, 'the first model');
     await quiet(page);
-    assert.deepEqual(await places(), before, 'heads and parameters');
+    assert.deepEqual(await places(), before, 'heads, machine and foot');
+    const machine = () => page.locator('.sizes').evaluate((foot) => foot.getBoundingClientRect().top + scrollY);
+    const foot = await machine();
     await page.locator('.go').click();
     await atLeast(page, '.tok:not(.given)', 31);
     assert.deepEqual(await places(), before, 'text that grows');
+    assert.equal(await machine(), foot, 'the machine while text grows');
     await page.locator('.prompt').getByRole('button', { name: 'Stop' }).click();
     await resting(page);
     const notes = { name: 'notes.gguf', mimeType: 'application/octet-stream', buffer: Buffer.from('no weights') };

@@ -11,6 +11,7 @@ import {
   fast,
   hasIds,
   ids,
+  openCandidates,
   openView,
   otherWords,
   refused,
@@ -36,7 +37,7 @@ pageTest(
     assert.deepEqual(await ids(page), await continued(model, prompt, { maxTokens: 40, seed: 7 }));
     assert.ok((await page.locator('.text').innerText()).includes(prompt));
     const speed = await page.locator('[data-role="speed"]').innerText();
-    assert.match(speed, /^[\d,.]+ tok\/s$/);
+    assert.match(speed, /^[\d,.]+ tokens\/s$/);
     t.diagnostic(`engine speed shown: ${speed}`);
     const { origin } = new URL(server.url);
     const outside = (url) => !url.startsWith(server.url) && !/^data:/.test(url) && url !== `${origin}/favicon.ico`;
@@ -134,6 +135,7 @@ pageTest(
         .locator('.tok')
         .nth(given + 1)
         .click();
+      await openCandidates(page);
       await quiet(
         page,
         () =>
@@ -191,6 +193,7 @@ pageTest(
   STORY,
   async ({ page }) => {
     const bars = page.locator('.next .bar:visible');
+    await openCandidates(page);
     await says(page, '#h-next', /entropy/);
     await otherWords(page); // unfolds those that the sampler excludes
     assert.equal(await bars.count(), 10);

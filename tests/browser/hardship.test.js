@@ -1,7 +1,7 @@
 // hardship.test.js - the built page in Chromium under bad conditions: no storage, code that fails to load
 import assert from 'node:assert/strict';
 import { pageTest, visitTest } from './built_page.js';
-import { STORY, counts, openView, says } from './page_parts.js';
+import { STORY, counts, openTextbook, openView, says } from './page_parts.js';
 
 const FETCHED = /Failed to load resource/;
 
@@ -31,7 +31,7 @@ for (const [what, take] of /** @type {[string, () => void][]} */ ([
     async ({ page }) => {
       await page.getByRole('button', { name: 'Dark theme' }).click();
       assert.equal(await page.evaluate(() => document.documentElement.dataset.theme), 'dark');
-      await page.getByRole('button', { name: 'Show me how it works' }).click();
+      await openTextbook(page);
       await page.locator('.textbook .primary').click();
       await says(page, '.textbook .num', /^2 of /);
       await page.locator('.textbook').getByRole('button', { name: 'Leave' }).click();

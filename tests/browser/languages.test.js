@@ -194,16 +194,18 @@ for (const [width, height] of [
         );
       await openView(page, 'write');
       // so is the next panel of a presentation
+      await page.locator('[data-role="share"]').press('Enter');
       await page.locator('[data-role="present"]').press('Enter');
       await inAddress(page, 'present=stream');
       await page.waitForSelector('.presenting'); // its code comes after the address
       await page.keyboard.press('ArrowLeft');
-      await inAddress(page, 'present=next');
+      await inAddress(page, 'present=heads');
       await page.keyboard.press('ArrowRight');
       await inAddress(page, 'present=stream');
       await page.keyboard.press('Escape');
       await quiet(page);
-      await page.locator('.prompt .show').press('Enter');
+      await openView(page, 'learn');
+      await page.locator('.contents ol ol button').first().press('Enter');
       for (let i = 1; i <= 20; i++) {
         await says(page, '.textbook .num', new RegExp(`⟧${i} of `));
         if (i % 4 === 0) {

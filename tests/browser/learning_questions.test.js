@@ -21,7 +21,7 @@ const within = (n) => new RegExp(n.toLocaleString('en'));
 /** By question: what is clicked, what then has the answer, and the answer.
  * @type {Record<string, [clicks: string[], where: string, answer: RegExp]>} */
 const QUESTIONS = {
-  'What is a token?': [['.show'], '.textbook .idea', /pieces.*from a fixed list of 2,048/s],
+  'What is a token?': [[view('learn'), chapter('Token')], '.textbook .idea', /pieces.*from a fixed list of 2,048/s],
   'What is d_head?': [[view('learn'), chapter('Heads')], '.textbook .idea', new RegExp(`d_head = ${dHead} numbers`)],
   'Why is there a root of d?': [
     [view('learn'), chapter('Scores')],
@@ -33,7 +33,7 @@ const QUESTIONS = {
     '.textbook .idea',
     /one more token costs one row/,
   ],
-  'How many parameters has the feed-forward network?': [[], '.parameters', within(inFfn)],
+  'How many parameters has the feed-forward network?': [[], '.sizes', within(inFfn)],
   'What happens without head 3?': [
     [view('experiment'), '#ablate .switches button >> nth=2'],
     '#ablate',

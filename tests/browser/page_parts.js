@@ -98,8 +98,15 @@ export const resting = (page) =>
   quiet(page, () => /Continue|Run again/.test(document.querySelector('.go').textContent));
 /** A text of so many tokens is there and its run has ended, which is a moment later. @param {Page} page @param {number} n */
 export const complete = (page, n) => quiet(page, `document.querySelectorAll('.tok:not(.given)').length === ${n}`);
+/** Opens the panel "Next token" over the end of the machine. @param {Page} page */
+export async function openCandidates(page) {
+  if (!(await page.locator('.next:visible').count()))
+    await page.locator('.anatomy-svg.brief .stage[data-part="logits"]').click();
+  await page.locator('.next').waitFor();
+}
 /** The next token's probabilities are exact, and its own is marked. @param {Page} page */
 export const distribution = async (page) => {
+  await openCandidates(page);
   await page.waitForSelector('.bar.on');
   await says(page, '#h-next', /entropy/);
 };
@@ -114,6 +121,13 @@ export async function openView(page, id) {
   if (!(await view.count())) await page.locator(`[data-opens="${id}"]`).click();
   await view.waitFor({ state: 'attached' });
   await counts(page, '[data-fetching]', 0);
+}
+
+/** Opens the textbook at its first page. @param {Page} page */
+export async function openTextbook(page) {
+  await openView(page, 'learn');
+  await page.locator('.contents button', { hasText: 'Token' }).first().press('Enter');
+  await page.waitForSelector('.textbook .primary');
 }
 
 /** Texts are written at full speed, so many tokens. @param {Page} page @param {number} tokens */
@@ -145,6 +159,7 @@ export const stop = (page) => page.getByRole('button', { name: 'Stop', exact: tr
 
 /** Words of the panel "Next token" that were not drawn, those excluded by the sampler too. @param {Page} page */
 export async function otherWords(page) {
+  await openCandidates(page);
   await quiet(page);
   return page.locator('.bar:not(.on):visible button');
 }
@@ -192,8 +207,15 @@ export const offer = (page, name, content) =>
     .locator('#model-file')
     .setInputFiles({ name, mimeType: 'application/octet-stream', buffer: Buffer.from(content) });
 
+/** Opens the menu of links, programs and files. @param {Page} page */
+export async function openShare(page) {
+  if (await page.locator('#share:popover-open').count()) return;
+  await page.locator('[data-role="share"]').press('Enter');
+  await page.locator('#share [data-role="present"]').waitFor();
+}
 /** What a button copies, which says so for a moment. @param {Page} page @param {string} name @returns {Promise<string>} */
 export async function copied(page, name) {
+  if (name === 'Copy link' || name.startsWith('Copy as')) await openShare(page);
   const button = page.getByRole('button', { name, exact: true });
   const labels = await button.evaluateHandle((b) => {
     const seen = [];
@@ -210,9 +232,10 @@ export async function copied(page, name) {
 }
 /** The text as the page saves it. @param {Page} page @returns {Promise<any>} */
 export async function saved(page) {
+  await openShare(page);
   const [download] = await Promise.all([
     page.waitForEvent('download'),
-    page.locator('.stream').getByRole('button', { name: 'Save as JSON' }).click(),
+    page.locator('#share').getByRole('button', { name: 'Save as JSON' }).click(),
   ]);
   return JSON.parse(readFileSync(await download.path(), 'utf8'));
 }

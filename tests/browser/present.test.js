@@ -2,7 +2,7 @@
 // presenter and with an address; a list of the keys everywhere
 import assert from 'node:assert/strict';
 import { pageTest, visitTest } from './built_page.js';
-import { STORY, accessible, inAddress, openView, says } from './page_parts.js';
+import { STORY, accessible, inAddress, openShare, openView, says } from './page_parts.js';
 import { quiet } from './quiet.js';
 
 /** The panels that are seen, but for the prompt. */
@@ -24,18 +24,21 @@ pageTest(
   `${STORY}&written=8`,
   async ({ page }) => {
     const usual = await typeOf(page);
+    await openShare(page);
     await page.getByRole('button', { name: 'Present', exact: true }).press('Enter');
     await shows(page, 'stream');
     assert.equal(await typeOf(page), 1.5 * usual);
     for (const [key, panel] of [
+      ['PageDown', 'heads'],
+      ['ArrowRight', 'anatomy'],
+      ['ArrowRight', 'next'],
+      ['PageUp', 'anatomy'],
       ['PageDown', 'next'],
-      ['ArrowRight', 'heads'],
-      ['PageUp', 'next'],
     ]) {
       await page.keyboard.press(key);
       await shows(page, panel);
     }
-    await says(page, '.presenting output', /^Next token 2 of 6/);
+    await says(page, '.presenting output', /^Next token 4 of 5/);
     await accessible(page, 'presentation');
     // keys of what has the focus are its own
     await page.getByLabel('Prompt', { exact: true }).press('ArrowRight');
@@ -76,8 +79,8 @@ pageTest(
   visitTest(
     'the textbook lights its part and presents its panel also where the code of the view comes late',
     {
-      hash: `${STORY}&learn=heads&present=next`,
-      prepare: (page) => page.route(/lower/i, (route) => late.then(() => route.continue())),
+      hash: `${STORY}&learn=heads&present=stream`,
+      prepare: (page) => page.route(/HeadsCard/, (route) => late.then(() => route.continue())),
     },
     async ({ page }) => {
       await page.waitForSelector('.textbook');

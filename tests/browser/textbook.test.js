@@ -5,7 +5,7 @@ import { countParameters } from '../../web/lib/api/index.js';
 import { pageTest } from './built_page.js';
 import { opened } from './expected.js';
 import { held, hold, holding, release } from './holding.js';
-import { STORY, openView, says } from './page_parts.js';
+import { STORY, openTextbook, openView, says } from './page_parts.js';
 import { quiet } from './quiet.js';
 
 const MODEL = 'weights/stories-1m-q4_0.gguf';
@@ -17,15 +17,11 @@ const at = async (page, i) => {
   await says(page, '.textbook .num', new RegExp(`^${i} of `));
   await page.waitForSelector('.textbook .primary');
 };
-const begin = async (page) => {
-  await openView(page, 'write');
-  await page.getByRole('button', { name: 'Show me how it works' }).press('Enter');
-};
 const said = async (page) => (await page.locator('.textbook .idea').innerText()).replace(/\s+/g, ' ');
 const here = (page) => says(page, '.textbook .here', /./);
 
 pageTest('the textbook is read from page to page by keyboard', STORY, async ({ page }) => {
-  await begin(page);
+  await openTextbook(page);
   const texts = {};
   for (let i = 1; ; i++) {
     await at(page, i);
@@ -113,7 +109,7 @@ pageTest('the numbers of the pages are those of the pass', address('logits'), as
 
 pageTest('a page that is left while its numbers are read leaves no warning', holding(STORY), async ({ page }) => {
   await hold(page, 'forward');
-  await begin(page);
+  await openTextbook(page);
   await at(page, 1);
   await held(page);
   await page.keyboard.press('Escape');
@@ -214,8 +210,7 @@ for (const [width, height] of [
   [1280, 256],
 ]) {
   pageTest(`the textbook fits a window of ${width} x ${height}`, { hash: STORY, width, height }, async ({ page }) => {
-    await page.getByRole('button', { name: 'Show me how it works' }).click();
-    await page.waitForSelector('.textbook .primary');
+    await openTextbook(page);
     const boxes = () =>
       page.evaluate(() =>
         ['.textbook', '#h-textbook', '.textbook .primary'].map((name) => {

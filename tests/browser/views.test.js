@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { VIEWS } from '../../web/page/state/facts/views.js';
 import { visitTest } from './built_page.js';
-import { atLeast, copied, openView, resting, settled, stop } from './page_parts.js';
+import { atLeast, copied, openCandidates, openShare, openView, resting, settled, stop } from './page_parts.js';
 import { quiet } from './quiet.js';
 
 const shownView = (page) => page.evaluate(() => document.querySelector('[data-opens][aria-current]').dataset.opens);
@@ -105,8 +105,10 @@ visitTest(
     assert.match(await card.innerText(), /Hidden everywhere on the page: what follows the chosen token/);
     assert.equal(await page.locator('[data-panel="next"] .bar').first().isVisible(), false);
     await card.getByRole('button', { name: 'Show what is hidden' }).click();
+    await openCandidates(page);
     await page.locator('[data-panel="next"] .bar').first().waitFor({ state: 'visible' });
     // and the dialog makes such a link
+    await openShare(page);
     await page.getByRole('button', { name: 'Link for a class' }).click();
     const dialog = page.locator('dialog.class-link');
     await dialog.getByLabel('Question').fill('Why this word?');

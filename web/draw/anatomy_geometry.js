@@ -50,6 +50,8 @@
  * @property {(lane: number, here: number, at: number, size: number) => string} mix  a value on its way into the
  *   selected lane, where it arrives `at` of the lane's middle, `size` thick
  * @property {(lane: number, lit: boolean) => string} toHead
+ * @property {(lane: number, to: Point | null) => string} pulse  the middle of the way of one token through the picture,
+ *   from its embedding over its query, the card and the mixture to a bar of the next token
  * @property {(caption: Caption, lanes: number) => string} leader
  */
 /**

@@ -69,14 +69,47 @@ export function lanesOf(track) {
   const ribbon = ([a, b, size], [c, d, last]) =>
     tall ? ribbonDown([b, a, size], [d, c, last]) : ribbonAcross([a, b, size], [c, d, last]);
   const last = slots[ways.rest[ways.rest.length - 1]];
+  const [first, joins] = [slots[ways.attention[0]].at, slots[ways.block[0]].at];
   return {
     lanes: Array.from({ length: count }, (_, lane) => laneOf(lane, track, ways, ribbon)),
     /** @type {import('./anatomy_geometry.js').Picture['mix']} */
     mix: (lane, here, at, size) =>
       ribbon([card.to, card.v(lane), VALUE], [slots[ways.block[0]].at, middle(here) + at, size]),
+    /** @type {import('./anatomy_geometry.js').Picture['pulse']} */
+    pulse: (lane, to) => {
+      const c = middle(lane),
+        query = card.q(lane);
+      const way = wayOf(tall, [first, c]);
+      way.line([endOf(slots.qkv), c]);
+      way.bend([card.from, query]);
+      way.line([card.to, query]);
+      way.bend([joins, c]);
+      way.line([endOf(last), c]);
+      if (to) way.bend(tall ? [to.y, to.x] : [to.x, to.y]);
+      return way.path();
+    },
     /** @type {import('./anatomy_geometry.js').Picture['toHead']} */
     toHead: (lane, lit) =>
       parts.stages.includes('head') ? ribbon([endOf(last), middle(lane), 14], [...head(lane), lit ? 14 : 3]) : '',
+  };
+}
+
+/** @typedef {[along: number, across: number]} Place */
+/** A line of straight and bent parts along the pass. @param {boolean} tall @param {Place} start */
+function wayOf(tall, start) {
+  const point = (/** @type {Place} */ [along, across]) => (tall ? [across, along] : [along, across]).join(' ');
+  let [at, d] = [start, `M${point(start)}`];
+  return {
+    line(/** @type {Place} */ to) {
+      d += `L${point(to)}`;
+      at = to;
+    },
+    bend(/** @type {Place} */ to) {
+      const between = (at[0] + to[0]) / 2;
+      d += `C${point([between, at[1]])} ${point([between, to[1]])} ${point(to)}`;
+      at = to;
+    },
+    path: () => d,
   };
 }
 

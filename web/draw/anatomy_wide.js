@@ -7,10 +7,12 @@ import { endOf, lanesOf } from './anatomy_lanes.js';
 /** @typedef {import('./anatomy_lanes.js').Slot} Slot */
 
 export const LANES = 9;
-const Y0 = 104; // first lane
-const PITCH = 34;
+const Y0 = 92; // first lane
+const PITCH = 29;
 const STEP = 15.5; // of the pattern
-const BOTTOM = Y0 + (LANES - 1) * PITCH + 46;
+const DOTS = 124; // its first row
+const BOTTOM = Y0 + (LANES - 1) * PITCH + 42;
+const BOX = 44; // of the encoder, below the card of cross-attention
 const ACROSS = 300; // what cross-attention takes, between the heads and the FFN
 const OUTPUT_NORM = 26; // what a norm of an output takes, before the output
 const CROSS_W = 152;
@@ -35,7 +37,7 @@ const COLUMNS = {
 const AT = { before: 'embed', heads: 'card', encoder: 'cross', head: 'bars' };
 const AFTER_FFN = ['resid', 'more', 'final', 'bars'];
 const AFTER_CROSS = ['norm2', 'ffn', ...AFTER_FFN];
-const HEIGHT = 470;
+const HEIGHT = BOTTOM + 40;
 const LARGEST_TYPE = 17; // units: with more the captions of neighbouring stages meet
 const LETTER = 0.56; // width of a letter, as a share of the size of type, about
 const WORD = 96; // of a next token
@@ -56,40 +58,41 @@ export function widePicture(parts, width) {
   const cross = has('cross');
   const { slots, more } = columnsOf(parts);
   const [card, bars] = [slots.card, slots.bars.at];
+  const below = cross ? BOX : 0;
   const type = Math.ceil((100 * LEAST_TYPE * (1400 + more)) / width) / 100;
   if (type > LARGEST_TYPE) return null;
   const longest = Math.min(BAR, 1400 + more - bars - 17 - PERCENT * Math.max(11, type));
   return {
     width: 1400 + more,
-    height: HEIGHT,
+    height: HEIGHT + below,
     tall: false,
     letters: Math.min(12, Math.floor(slots.label.at / LETTER / Math.max(13, type))),
     words: Math.min(12, Math.floor(WORD / LETTER / Math.max(13, type))),
     type,
-    block: { x: 186, y: 64, width: endOf(slots.resid) + 18 - 186, height: BOTTOM - 52 },
-    blockName: { x: 200, y: BOTTOM + 2, anchor: 'start' },
+    block: { x: 186, y: 58, width: endOf(slots.resid) + 18 - 186, height: BOTTOM - 50 + below },
+    blockName: { x: 200, y: BOTTOM + below, anchor: 'start' },
     ...lanesOf({
       ...{ tall: false, count: LANES, parts, slots, middle: yOf },
       label: (lane) => ({ x: slots.label.at, y: yOf(lane) + 4.5, anchor: 'end' }),
-      thick: { flow: 15, full: 18, thin: 7, ffn: 28, resid: 16 },
-      aside: { stream: 13, value: 7.5, beside: 17 },
-      norm: placement === 'post' ? [-17, 9] : [-9, 9],
+      thick: { flow: 14, full: 17, thin: 6.5, ffn: 25, resid: 15 },
+      aside: { stream: 12, value: 7, beside: 14 },
+      norm: placement === 'post' ? [-15, 8] : [-8, 8],
       card: {
         from: card.at,
         to: endOf(card) + 30,
-        q: (lane) => 150 + lane * STEP,
-        k: (lane) => 306 + lane * 5.2,
-        v: (lane) => 372 + lane * 5.2,
+        q: (lane) => DOTS + lane * STEP,
+        k: (lane) => DOTS + LANES * STEP + 6 + lane * 4.6,
+        v: (lane) => 328 + lane * 4.2,
       },
-      cross: { at: slots.cross.at, out: [endOf(slots.cross), 286] },
+      cross: { at: slots.cross.at, out: [endOf(slots.cross), 258] },
       head: (lane) => [bars - 64, yOf(lane)],
     }),
     card: {
-      stack: stackOf({ x: card.at, y: 92, width: card.length, height: 262 }, Math.min(5, heads), 7, 6),
-      queries: { x: middleOf(card), y: 122, anchor: 'middle' },
-      keys: { x: middleOf(card), y: 150 + LANES * STEP + 14, anchor: 'middle' },
-      name: { x: middleOf(card), y: 342, anchor: 'middle' },
-      dots: { x: card.at + (card.length - (LANES + 1) * STEP) / 2 + STEP + 5, y: 150 },
+      stack: stackOf({ x: card.at, y: 78, width: card.length, height: 238 }, Math.min(5, heads), 7, 5),
+      queries: { x: middleOf(card), y: 102, anchor: 'middle' },
+      keys: { x: middleOf(card), y: DOTS + LANES * STEP + 10, anchor: 'middle' },
+      name: { x: middleOf(card), y: 306, anchor: 'middle' },
+      dots: { x: card.at + (card.length - (LANES + 1) * STEP) / 2 + STEP + 5, y: DOTS },
       step: STEP,
       radius: 5.2,
     },
@@ -99,7 +102,7 @@ export function widePicture(parts, width) {
       return { ...caption, sub: { ...caption.sub, y: caption.y + Math.max(17, 1.2 * type) } };
     }),
     bars: Array.from({ length: has('head') ? BARS : 0 }, (_, i) => {
-      const y = Y0 - 14 + i * 31;
+      const y = Y0 - 14 + i * PITCH;
       return {
         word: { x: bars, y: y + 4.5, anchor: 'end' },
         bar: { x: bars + 9, y: y - 4.5, width: longest, height: 9 },
@@ -112,17 +115,17 @@ export function widePicture(parts, width) {
 
 /** The card between the stacks: the text asks from the left, the encoder's keys and values come from below. @param {number} x @param {number} heads */
 function crossCard(x, heads) {
-  const y = 372;
+  const y = 340;
   const ribbonUp = (/** @type {number} */ at) =>
-    `M${at - 14} 322C${at - 14} 345 ${at - 9} 350 ${at - 9} ${y}H${at + 9}C${at + 9} 350 ${at + 14} 345 ${at + 14} 322Z`;
+    `M${at - 14} 300C${at - 14} 316 ${at - 9} 322 ${at - 9} ${y}H${at + 9}C${at + 9} 322 ${at + 14} 316 ${at + 14} 300Z`;
   return {
-    stack: stackOf({ x, y: 92, width: CROSS_W, height: 230 }, Math.min(4, heads), 6, 5),
-    queries: { x: x + CROSS_W / 2, y: 122, anchor: /** @type {const} */ ('middle') },
-    keys: { x: x + CROSS_W / 2, y: 150 + LANES * STEP + 14, anchor: /** @type {const} */ ('middle') },
-    dots: { x: x + (CROSS_W - KEYS * STEP) / 2 + STEP / 2, y: 150 },
+    stack: stackOf({ x, y: 78, width: CROSS_W, height: 222 }, Math.min(4, heads), 6, 5),
+    queries: { x: x + CROSS_W / 2, y: 102, anchor: /** @type {const} */ ('middle') },
+    keys: { x: x + CROSS_W / 2, y: DOTS + LANES * STEP + 10, anchor: /** @type {const} */ ('middle') },
+    dots: { x: x + (CROSS_W - KEYS * STEP) / 2 + STEP / 2, y: DOTS },
     step: STEP,
     radius: 5.2,
-    box: { x: x - 24, y, width: CROSS_W + 48, height: 50 },
+    box: { x: x - 24, y, width: CROSS_W + 48, height: BOX + 6 },
     ribbons: [
       { hue: 'k', d: ribbonUp(x + 44) },
       { hue: 'v', d: ribbonUp(x + 108) },
@@ -183,7 +186,7 @@ function captionOf(id, slots, { placement, stages }) {
   };
   const x = middleOf(slots[AT[id] ?? id]) + (aside[id] ?? 0);
   const small = ['norm1', 'norm2', 'post1', 'post2', 'final', 'resid'].includes(id) || (id === 'embed' && first);
-  const y = id === 'encoder' ? 394 : small ? BOTTOM + 34 : 24;
+  const y = id === 'encoder' ? 360 : small ? BOTTOM + 26 + (stages.includes('cross') ? BOX : 0) : 20;
   return {
     id,
     x,

@@ -6,6 +6,8 @@ import { say } from '../state/base/language.js';
 export const ANATOMY = {
   title: say`Anatomy`,
   about: say`one forward pass over the text; choose a stage to see its values`,
+  first: say`The pass that wrote this token`,
+  aboutFirst: say`from left to right for each token; choose a part to open it`,
   stages: say`The forward pass, stage by stage`,
   queries: say`queries`,
   keys: say`keys`,
@@ -22,6 +24,9 @@ export const nameOfBlock = (layer, layers) => say`block ${layer + 1} of ${layers
 export const nameOfHead = (layer, head, heads) => say`layer ${layer + 1}, head ${head + 1} of ${heads}`;
 /** @param {number} index  from 0 */
 export const oneOf = (index, count) => say`${index + 1} of ${count}`;
+
+/** The caption of the head on the first screen, where it opens the candidates for the next token. */
+export const NEXT_CAPTION = { title: say`Next token`, shape: say`T = 1 · logits ▾` };
 
 /** The second line of a caption. */
 export const underCaption = (id, shape, layer) =>

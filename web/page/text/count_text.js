@@ -1,7 +1,7 @@
 // count_text.js - sentences of the view Count: parameters, memory, cost, one measured pass
 
 import { FFN_NAMES } from './ffn_text.js';
-import { bytes, int, si, time, tokensSaid } from './format.js';
+import { int, tokensSaid } from './format.js';
 import { say } from '../state/base/language.js';
 
 /** Components of a model by the library's names, in the order in which a token passes them. */
@@ -74,12 +74,40 @@ export const UNMEASURED = say`not measured yet`;
 /** What was read of the parameters for the newest token. */
 export const READ = {
   title: say`Parameters`,
-  all: (total) => say`by component, ${int(total)} in all`,
   column: say`Read for this token`,
-  /** @param {number} read  bytes @param {number} ms  0: not measured */
-  said: (read, ms) => (ms ? say`${bytes(read)} in ${time(ms)}: ${si((read * 1000) / ms, 'B/s')}.` : `${bytes(read)}.`),
-  more: say`Every tensor`,
 };
+
+/** The table at the foot of the machine. */
+export const FOOT = {
+  title: say`Parameters`,
+  more: say`Every tensor, with its formula, in Count`,
+  count: say`count`,
+  memory: say`bytes in memory`,
+  read: say`read per token`,
+  tied: say`the embedding`,
+  total: say`Total`,
+};
+
+const PART_NAMES = {
+  embedding: say`Embedding`,
+  attention: COMPONENTS.attention,
+  ffn: 'FFN',
+  norm: COMPONENTS.norm,
+  head: COMPONENTS.head,
+};
+
+/**
+ * A part of the machine, with the number of its blocks.
+ * @param {string} part
+ * @param {{ layer: number | null, stack: string | null }[]} rows
+ * @param {any} config
+ */
+export function partName(part, rows, config) {
+  const name = (part === 'ffn' && FFN_NAMES[config.ffn]) || PART_NAMES[part];
+  const blocks = new Set(rows.filter(({ layer }) => layer !== null).map(({ layer, stack }) => `${stack} ${layer}`))
+    .size;
+  return blocks > 1 && part !== 'norm' ? `${name} × ${blocks}` : name;
+}
 
 export const COST = {
   title: say`Cost of one token`,

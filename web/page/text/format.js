@@ -5,6 +5,9 @@ import { markOf } from '../state/facts/special_tokens.js';
 
 export { bytes, figures, int, percent, si } from '../../draw/written.js';
 
+/** A count where there is little room: exact up to ten million, then 268 M. */
+export const short = (/** @type {number} */ x) => (x < 1e7 ? int(x) : si(x));
+
 /** A measured time in ms: 0.26 ms, 12.3 ms, 1.24 s. */
 export const time = (ms) => (ms >= 1000 ? `${figures(ms / 1000)} s` : `${figures(ms)} ms`);
 

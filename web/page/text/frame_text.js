@@ -7,16 +7,21 @@ import { SHIPPED_BYTES } from '../state/facts/shipped_models.js';
 
 export const HEADER = {
   name: 'glassformer',
-  line: say`A real language model, running in your browser. Click or tap any part to see how it works.`,
-  labs: say`Replicate a paper in this tab:`,
-  labLinks: { induction: say`induction heads form`, grokking: say`grokking: from memorising to a rule` },
+  line: say`A real language model, running in your browser. Choose anything to see inside.`,
   none: say`no model yet`,
   toLight: say`Light theme`,
   toDark: say`Dark theme`,
   figures: say`Save figures`,
+  share: say`Share and save`,
   present: say`Present`,
   losesModel: say`Changing the language reloads the page. The model or adapter you loaded will be lost. Continue?`,
   losesRun: say`Changing the language reloads the page. Your training run will be lost. Continue?`,
+};
+
+export const FOOTER = {
+  stays: say`Everything runs in this tab. No text, no file and no number leaves it.`,
+  labs: say`Replicate a paper in this tab:`,
+  labLinks: { induction: say`induction heads form`, grokking: say`grokking: from memorising to a rule` },
 };
 
 /** The figures of a view as files. */
@@ -62,8 +67,28 @@ export const KEYS = {
   ],
 };
 
-/** Names of facts about model and engine. */
-export const FACTS = { shape: say`Model`, speed: say`Engine speed`, memory: say`Memory`, engine: say`Engine` };
+/** The line under the prompt: what runs here. */
+export const LINE = {
+  label: say`What runs here`,
+  engine: (backend) => say`C → WebAssembly, SIMD128 (${engineSaid(backend)})`,
+  /** @param {LoadedModel} model */
+  file: ({ fileBytes, config }) =>
+    [
+      fileBytes ? say`checkpoint of ${bytes(fileBytes)}` : say`made here, no checkpoint`,
+      config.tieWordEmbeddings && say`tied embedding`,
+    ]
+      .filter(Boolean)
+      .join(', '),
+  memory: (n) => say`${bytes(n)} of linear memory`,
+  /** @param {number} v  tokens per second, 0 before it is measured */
+  speed: (v, atReadingSpeed) =>
+    v && atReadingSpeed
+      ? say`${v < 100 ? figures(v) : int(v)} tokens/s possible, shown at reading speed`
+      : v
+        ? say`${v < 100 ? figures(v) : int(v)} tokens/s`
+        : '',
+  here: say`nothing leaves this tab`,
+};
 
 const KIND = { decoder: '', encoder: say`encoder · `, encoder_decoder: say`encoder-decoder · ` };
 
@@ -93,15 +118,15 @@ export const shapeSaid = ({ config: c, parameters: { rows, total, active }, file
   say`${KIND[c.kind] ?? ''}${layersSaid(c.nLayers)} · ${headsSaid(c.nHeads)} · d_model ${c.dModel} · ${mainType(rows)}${active < total ? say` · ${compact(active)} parameters for each token` : ''}${fileBytes ? ` · ${bytes(fileBytes)}` : ''}`;
 
 /** Without the kind of dot product and the reason for one thread, which the tooltip has. */
-export const engineSaid = (backend) =>
-  backendName(backend)
+const engineSaid = (backend) =>
+  backend
     .split(':')[0]
-    .replace(/, (?:unsigned|signed|split|16-bit) dot/, '');
+    .replace(/, (?:unsigned|signed|split|16-bit) dot/, '')
+    .replace(/^simd(?:128)?, /, '')
+    .replace(/\bone thread/, say`1 thread`);
 
 /** All that the library says of it, and what a kind of dot product is. @param {string} backend */
 export const engineTitle = (backend) => (/unsigned dot/.test(backend) ? `${backend} · ${meaning('dot')}` : backend);
-
-export const speedSaid = (v) => (v ? say`${v < 100 ? figures(v) : int(v)} tok/s` : '–');
 
 /** What is said in the place of a panel whose code did not come. */
 export const FETCHED = {

@@ -23,6 +23,7 @@ export const STACKS = [
 
 export const HEADS = {
   title: say`Heads`,
+  brief: say`all of them, live`,
   about: (layers, heads) => say`${layersSaid(layers)} × ${headsSaid(heads)}, a row per token`,
   /** @param {Head} of */
   habits: ({ layer, head }) => say`Habits of layer ${layer + 1}, head ${head + 1}`,
@@ -81,8 +82,6 @@ export const ATTENTION = {
     { key: 'near', name: say`last ${near} tokens` },
     { key: 'whole', name: say`whole text` },
   ],
-  axes: say`Rows: queries. Columns: keys. Hatched: masked.`,
-  more: say`More`,
   matrix: say`Attention of the chosen head. Arrow keys move over its cells, Enter explains one.`,
   masked: say`masked`,
   later: say`masked in a later step`,

@@ -1,5 +1,5 @@
 // pages_in.js - the textbook's pages from the text to the end of attention
-import { embedWidth, hasTwoStacks, positionKind, windowOf } from '../state/facts/architecture.js';
+import { embedWidth, hasTwoStacks, positionKind, scoreScale, windowOf } from '../state/facts/architecture.js';
 import { POSITION, cut, order, scaling, windows } from './clauses.js';
 import { int, quoted, sentences, tokensSaid } from './format.js';
 import { changed, otherPrompt, otherToken, otherHead, otherLayer, anatomy, matrix } from './page_parts.js';
@@ -95,7 +95,10 @@ export const PAGES_IN = [
     title: say`Scores`,
     ...matrix({ stage: 'raw', zoom: 'near', stack: 'self' }),
     paragraphs: (c) => [
-      say`A head multiplies each query with each key. Rows are queries, columns are keys. Longer vectors give larger products, so ${scaling(c)}.`,
+      sentences([
+        say`A head multiplies each query with each key. Rows are queries, columns are keys. Longer vectors give larger products, so ${scaling(c)}.`,
+        scoreScale(c) < 1 && say`Without that one score swamps the rest, and softmax picks one token.`,
+      ]),
     ],
     task: {
       words: say`Switch from q · k to the scaled scores.`,

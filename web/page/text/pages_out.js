@@ -4,6 +4,7 @@ import { SCALE, activation, keyValueBytes, normed, summing } from './clauses.js'
 import { NORM_NAMES, widenedAnywhere } from './ffn_text.js';
 import { int, percent, sentences } from './format.js';
 import { changed, otherPrompt, otherToken, otherLayer, otherModel, switched, longer, anatomy } from './page_parts.js';
+import { inductionSaid } from './textbook_examples.js';
 import { say } from '../state/base/language.js';
 
 /** @typedef {import('./textbook_pages.js').Page} Page */
@@ -56,7 +57,8 @@ export const PAGES_OUT = [
     id: 'logits',
     title: say`Logits`,
     view: 'write',
-    at: '.next',
+    at: '.next:not([hidden])',
+    set: { view: { candidates: true } },
     when: predicts,
     paragraphs: (c) => [
       sentences([
@@ -75,7 +77,8 @@ export const PAGES_OUT = [
     id: 'sampling',
     title: say`Temperature and top-k`,
     view: 'write',
-    at: '.next',
+    at: '.next:not([hidden])',
+    set: { view: { candidates: true } },
     when: predicts,
     paragraphs: () => [
       say`The next token is drawn. Temperature divides the logits before softmax: below 1 the likeliest gain, at 0 the likeliest is always taken. Top-k keeps the k likeliest tokens; top-p the smallest set whose probabilities add up to p. A seed makes the draw repeatable.`,
@@ -149,8 +152,9 @@ export const PAGES_OUT = [
     view: 'write',
     at: '.heads',
     when: (c) => predicts(c) && c.causal && c.nLayers > 1,
-    paragraphs: () => [
+    paragraphs: (c, s) => [
       say`A head can look for an earlier place where the present token stood, and attend to what followed it there. With it a model continues a pattern that it has seen once, in its prompt. Two heads do this together: one in an earlier layer tells each token what came before it.`,
+      ...[inductionSaid(s)].filter(Boolean),
     ],
     task: {
       words: say`Give it a prompt that says a phrase twice, then look at the head named “induction”.`,

@@ -25,11 +25,22 @@ export const TEXTBOOK = [...PAGES_IN, ...PAGES_OUT];
 /** The pages that the loaded model has. @param {State} s */
 export const pagesOf = (s) => (s.run.model ? TEXTBOOK.filter((page) => page.when?.(s.run.model?.config) ?? true) : []);
 
+/** The pages as a map: what a token passes, in order, and what is true of all of it. @type {{ title: string, ids: string[] }[]} */
+export const MAP = [
+  { title: say`From text to vectors`, ids: ['token', 'embedding', 'position'] },
+  { title: say`Attention`, ids: ['qkv', 'heads', 'scores', 'mask', 'softmax', 'mix', 'cross'] },
+  { title: say`The block`, ids: ['stream', 'norm', 'ffn'] },
+  { title: say`The next token`, ids: ['logits', 'sampling'] },
+  { title: say`Memory and cost`, ids: ['cache', 'parameters', 'cost'] },
+  { title: say`Further`, ids: ['training', 'induction', 'edits'] },
+];
+
 export const TEXTBOOK_WORDS = {
   title: say`Textbook`,
   about: say`one idea a page, with one thing to do and one question`,
   here: say`Here.`,
   task: say`Try it.`,
+  example: (prompt) => say`Show it on “${prompt}”`,
   done: say`Done ✓`,
   question: say`Question.`,
   answer: say`your answer`,
@@ -38,6 +49,7 @@ export const TEXTBOOK_WORDS = {
   right: (answer) => say`Right: ${answer}.`,
   wrong: say`Not yet. Look again, or try another answer.`,
   unknown: say`The question needs a text: write one first.`,
+  answeredOne: say`answered`,
   answered: (n, all) => say`${n} of ${all} questions answered`,
   play: say`Play`,
   pause: say`Pause`,

@@ -13,7 +13,8 @@ export const NEXT = {
   blank: say`Fill the blank`,
   inPlace: (token) => say`in the place of ${quoted(token)}`,
   fill: say`It reads both sides (masked). Choose a word to fill it in.`,
-  columns: [say`token`, 'logit', '÷ T', say`softmax`, say`cut`],
+  columns: [say`token`, 'logit', '÷ T', say`softmax`, say`after top-p`],
+  close: say`Close the candidates`,
   continueFrom: say`Click a word to continue from it.`,
 };
 
@@ -103,7 +104,7 @@ export const ended = (run) => (run.status === 'done' && ENDS[run.stopReason]?.(r
  */
 export const tokenSaid = (token, position) =>
   token
-    ? say`${quoted(token)} · position ${position} · id ${token.id}${token.logprob === null ? '' : say`, probability ${percent(Math.exp(token.logprob))}`}`
+    ? say`${quoted(token)} · position ${position}${token.logprob === null ? '' : say`, probability ${percent(Math.exp(token.logprob))} at T = 1`}`
     : '';
 
 // -- previous versions ------------------------------------------------------------------------------------------------

@@ -13,6 +13,8 @@ export const VIEW_CODE = {
 /** An extra of the view Learn. */
 export const CLAIMS_CODE = () => import('./claims/Tutorials.svelte');
 
-/** What several views show below their first row. */
-export const LOWER_CODE = () => import('./frame/Lower.svelte');
-export const ANATOMY_CODE = () => import('./inside/anatomy/Anatomy.svelte');
+/** The first screen beside and below the text; Inside shows the first two. What a phone has below the machine comes after
+ * it: nothing is pushed away. */
+export const MACHINE_CODE = () => import('./frame/MachineCard.svelte');
+export const HEADS_CODE = () => MACHINE_CODE().then(() => import('./frame/HeadsCard.svelte'));
+export const FOOT_CODE = () => MACHINE_CODE().then(() => import('./count/Foot.svelte'));

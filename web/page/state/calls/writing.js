@@ -4,7 +4,7 @@ import { ruleOf } from '../facts/sampler_options.js';
 import { setPrompt } from './read_prompt.js';
 import { rewind } from './rewinding.js';
 import { PATTERN_BUDGET, capturedPoints, readAtRest, readShown } from './attention_rows.js';
-import { stepMs } from '../base/speed.js';
+import { READING_MS, stepMs } from '../base/speed.js';
 import { hides } from '../facts/views.js';
 import { pause, yielder } from '../base/yielding.js';
 
@@ -12,7 +12,6 @@ import { pause, yielder } from '../base/yielding.js';
 
 const SPEED_MS = 50; // between two computations of the speed, at least
 const MEMORY_MS = 200; // between two readings of the map of memory, at least
-const READING_MS = 120; // per token: about 250 words a minute with tokens of three quarters of a word, a little faster
 
 /** @param {Runtime} runtime */
 function open(runtime) {

@@ -37,5 +37,5 @@ export const LOOKS = ['heads', 'attention'];
  */
 export const hides = ({ assignment: { concealed } }, ...names) => names.some((name) => concealed.includes(name));
 
-/** Whether panels that several views share show less of themselves, since others stand beside them. @param {import('../store/state.js').State['view']} view */
+/** Whether what Write and Inside share shows less of itself, since text and parameters stand beside it. @param {import('../store/state.js').State['view']} view */
 export const isBrief = ({ id, present }) => id === 'write' && !present;

@@ -38,12 +38,14 @@ import { SHIPPED } from '../facts/shipped_models.js';
 /** What is open, and what is said about it. */
 const view = () => ({
   id: /** @type {import('../facts/views.js').View} */ ('write'),
+  tour: 0, // the open step of the tour, counted from 1; 0 for none
   learn: '', // the open page of the textbook, '' for none
   lab: '', // the open lab, '' for the first
   labSize: /** @type {'full' | 'short'} */ ('full'), // of its runs; short for tests
   preset: '', // a known size that is counted beside the loaded model, '' for the first
   answered: /** @type {string[]} */ ([]), // pages whose question was answered
   unit: '', // neuron or head whose card is open, by its key (switchable_parts.js), '' for none
+  candidates: false, // the panel “Next token” is open: logits, divided by T, softmax, after the cut
   openStage: '', // stage of the anatomy whose values are open, '' for none
   present: '', // the panel that is presented alone in larger type, '' for none
   choosing: false, // the dialog of models is open

@@ -114,7 +114,8 @@ function barsOf(s, letters) {
   const drawn = s.text.tokens[s.text.cursor + 1];
   const candidates = following(s, BARS)?.candidates ?? [];
   const most = Math.max(...candidates.map((c) => c.model), 1e-9);
-  return candidates.map((candidate) => ({
+  return candidates.map((candidate, index) => ({
+    index,
     id: candidate.id,
     word: clip(wordOf(candidate, s.text.words), letters),
     share: candidate.model / most,
