@@ -76,6 +76,7 @@ storyTest('every kind of architecture is drawn and counted as it is', async ({ p
     assert.equal(await page.locator('.parameters h2 .wrong').count(), 0, name);
     await openView(page, 'inside');
     for (const word of words) await page.locator('.stage', { hasText: word }).first().waitFor();
+    await openView(page, 'write');
     await fast(page, 3);
     await atLeast(page, '.tok.given', 1);
     if (!/encdec/.test(name)) await counts(page, '.tok:not(.given)', 0); // that one begins by itself
@@ -100,7 +101,6 @@ storyTest('keys that no tensor tells are asked for, and the file is loaded with 
   await page.locator('#model-file').setInputFiles(file('gpt2_n_inner'));
   await key.fill('3');
   await key.press('Enter');
-  await openView(page, 'count');
   await shows(page, async () => read(await parameters(page)), total, 'the told model');
   assert.equal(await page.locator('.error').isVisible(), false);
 });

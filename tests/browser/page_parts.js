@@ -213,6 +213,9 @@ export async function openShare(page) {
   await page.locator('[data-role="share"]').press('Enter');
   await page.locator('#share [data-role="present"]').waitFor();
 }
+const closeShare = (/** @type {Page} */ page) =>
+  page.evaluate(() => document.querySelector('#share:popover-open')?.hidePopover());
+
 /** What a button copies, which says so for a moment. @param {Page} page @param {string} name @returns {Promise<string>} */
 export async function copied(page, name) {
   if (name === 'Copy link' || name.startsWith('Copy as')) await openShare(page);
@@ -228,6 +231,7 @@ export async function copied(page, name) {
   });
   await button.click();
   await until(async () => (await labels.jsonValue()).includes('Copied'), 'the button says Copied');
+  await closeShare(page);
   return page.evaluate(() => navigator.clipboard.readText());
 }
 /** The text as the page saves it. @param {Page} page @returns {Promise<any>} */
@@ -237,6 +241,7 @@ export async function saved(page) {
     page.waitForEvent('download'),
     page.locator('#share').getByRole('button', { name: 'Save as JSON' }).click(),
   ]);
+  await closeShare(page);
   return JSON.parse(readFileSync(await download.path(), 'utf8'));
 }
 

@@ -3,6 +3,7 @@
 import { MediaQuery } from 'svelte/reactivity';
 import { tallPicture } from '../../../../draw/anatomy_tall.js';
 import { widePicture } from '../../../../draw/anatomy_wide.js';
+import { READING_MS } from '../../../state/base/speed.js';
 import { valuesOfText } from '../../../state/store/answers.svelte.js';
 import { hasExperts } from '../../../state/facts/architecture.js';
 import { paced } from '../../../state/store/paced.svelte.js';
@@ -12,7 +13,7 @@ import { frameOf, layerOf } from './shown_lanes.js';
 import { partsOf, stagesOf } from './stages.js';
 
 const EVERY_MS = 90; // between two frames while text streams
-const READ_MS = 500; // between two readings of values meanwhile
+const READ_MS = READING_MS; // between two readings of values meanwhile: the newest lane has its own before the next
 const NARROWEST = 280; // px of the tall picture, at least
 const FAINT = 0.16; // strength of ribbons that do not tell where a head looks
 const NARROW = 'screen and (max-width: 62rem)'; // as in style/anatomy.css; a picture with more columns needs more
