@@ -54,24 +54,27 @@ for (const [name, hash] of Object.entries({
 }))
   pageTest(
     `on every screen the type of the anatomy has at least 11 px, and its words have room: ${name}`,
-    { hash, view: 'inside' },
+    hash,
     async ({ page }) => {
-      for (const width of [1440, 1280, 1024, 820, 390]) {
-        await page.setViewportSize({ width, height: 900 });
-        await quiet(page);
-        const { least, met, outside, count } = await wordsOf(page);
-        assert.ok(count > 20, `${width} px`);
-        assert.ok(least > 10.99, `${width} px: ${least} px`);
-        assert.deepEqual([met, outside], [[], []], `${width} px`);
-      }
+      for (const view of ['inside', 'write'])
+        for (const width of [1440, 1280, 1024, 820, 390]) {
+          await openView(page, view);
+          await page.setViewportSize({ width, height: 900 });
+          await quiet(page);
+          const { least, met, outside, count } = await wordsOf(page);
+          assert.ok(count > 20, `${view}, ${width} px`);
+          assert.ok(least > 10.99, `${view}, ${width} px: ${least} px`);
+          assert.deepEqual([met, outside], [[], []], `${view}, ${width} px`);
+        }
     },
   );
 
 pageTest('a stage opens its values, and says what it is of the loaded architecture', STORY, async ({ page }) => {
-  for (const word of ['Embedding', `${model.config.nHeads} heads`, 'SwiGLU', 'Scores (tied head)'])
+  for (const word of ['Embedding', `${model.config.nHeads} heads`, 'SwiGLU', 'Next token'])
     await page.locator('.stage', { hasText: word }).first().waitFor();
   await page.locator('.stage', { hasText: 'SwiGLU' }).press('Enter');
   await page.waitForSelector('.inspector canvas:visible');
+  await page.locator('.stage', { hasText: 'Scores (tied head)' }).waitFor();
   await says(page, '.values .cell', /blocks\.\d\.mlp\.hook_/);
 });
 
