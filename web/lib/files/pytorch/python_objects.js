@@ -38,7 +38,10 @@ const REFUSED = new RegExp(
   '^(os|posix|nt|sys|subprocess|pty|shutil|socket|importlib|runpy|webbrowser|ctypes|code|pickle|_pickle|marshal|' +
     'builtins|__builtin__|types|operator|pip|setuptools)\\.',
 );
-const PLAIN_BUILTIN = /^(builtins|__builtin__)\.(object|dict|list|tuple|int|float|str|bool|bytes|complex|slice|range)$/;
+const PLAIN = new RegExp(
+  '^((builtins|__builtin__)\\.(object|dict|list|tuple|int|long|float|str|unicode|bool|bytes|complex|slice|range)|' +
+    'types\\.SimpleNamespace)$',
+);
 
 /**
  * What takes the place of a name in Python.
@@ -49,5 +52,5 @@ export function namedInPython(name) {
   if (/^(builtins|__builtin__)\.(set|frozenset)$/.test(name)) return new Global(name, ([items = []]) => items);
   if (/^(copyreg|copy_reg)\._reconstructor$/.test(name))
     return new Global(name, ([kind]) => new PythonObject(kind instanceof Global ? kind.name : name));
-  return REFUSED.test(name) && !PLAIN_BUILTIN.test(name) ? null : new Global(name, () => new PythonObject(name));
+  return REFUSED.test(name) && !PLAIN.test(name) ? null : new Global(name, () => new PythonObject(name));
 }
