@@ -25,7 +25,7 @@ export function installed(name, packages) {
  * Runs 2000 cases, or those of `--seconds N`, `--cases N`, `--seed N` and `--case N`.
  * @param {string} name  of the file, without .js
  * @param {(how: {seed: number, first: number, cases: number, seconds: number}) =>
- *   Promise<{cases: number, why?: string, folder?: string}>} fuzz
+ *   Promise<{cases: number, pairs?: number, why?: string, folder?: string}>} fuzz
  */
 export async function runFromCommandLine(name, fuzz) {
   const text = { type: /** @type {const} */ ('string') };
@@ -34,7 +34,8 @@ export async function runFromCommandLine(name, fuzz) {
     first = Number(values.case ?? 0);
   const cases = values.case === undefined ? Number(values.cases ?? (values.seconds ? Infinity : 2000)) : 1;
   const found = await fuzz({ seed, first, cases, seconds: Number(values.seconds ?? Infinity) });
-  if (!found.why) return console.log(`ok   ${name} (${found.cases} cases)`);
+  const pairs = found.pairs === undefined ? '' : `, ${found.pairs} pairs`;
+  if (!found.why) return console.log(`ok   ${name} (${found.cases} cases${pairs})`);
   console.log(
     `FAIL ${name}: seed ${seed}, case ${found.cases}: ${found.why}\n` +
       `  ${found.folder ? `its files are in ${found.folder}; ` : ''}again: ` +

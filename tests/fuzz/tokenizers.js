@@ -4,7 +4,7 @@
 //
 // A case is one tokenizer.json with ten texts: ids with and without special tokens, ids and types of two texts, what
 // these ids and random ones decode to, with and without special tokens, and the same as a stream. What the library
-// refuses, or ends at, is no case.
+// refuses, ends at or never answers is no case.
 import { fileURLToPath } from 'node:url';
 import { Tokenizer } from '../../web/lib/text/tokenizer.js';
 import { runFromCommandLine } from './command_line.js';

@@ -1,11 +1,14 @@
 // tokenizers_library.js - answers of Hugging Face's Rust library, the npm package `tokenizers`, in a process of its own,
-// which the library ends at some texts
+// which the library ends at some texts, and never answers others
 //
 // As a program it answers messages [tokenizer.json, text, pair, ids] with what `Library.answers` gives.
 import { fork } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 
 const file = fileURLToPath(import.meta.url);
+
+/** After so many seconds there is no answer. */
+const LONGEST = 60;
 
 /** What a call gives, or its error. */
 async function result(call) {
@@ -25,17 +28,20 @@ export class Library {
    * @param {string} text
    * @param {string} pair  a second text
    * @param {number[]} ids
-   * @returns {Promise<any>} refused: the library does not take the tokenizer.json; null: it ended
+   * @returns {Promise<any>} refused: the library does not take the tokenizer.json; null: it ended, or never answers
    */
   answers(...question) {
     const child = (this.#child ??= fork(file, { silent: true, serialization: 'advanced' }));
     return new Promise((resolve) => {
+      const timer = setTimeout(() => child.kill('SIGKILL'), 1000 * LONGEST);
       const ended = () => {
+        clearTimeout(timer);
         this.#child = null;
         resolve(null);
       };
       child.once('exit', ended);
       child.once('message', (answer) => {
+        clearTimeout(timer);
         child.off('exit', ended);
         resolve(answer);
       });

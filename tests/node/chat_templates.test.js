@@ -44,6 +44,7 @@ test('what Python cannot print twice the same is printed or refused', () => {
     ['{{ (-8) ** 0.5 }}', /complex number/],
     ['{{ messages.append(1) }}', /must not use append of a list/],
     ['{{ range(-(2 ** 70)) }}', /range\(\) of numbers beyond 2\^53/],
+    ['{{ [zzz | attr("n")] }}', /'zzz' is undefined/],
     ['{{ zzz | reverse | count }}', /has no len\(\)/],
     ['{{ range(4) | reverse | count }}', /has no len\(\)/],
     ['{% include "x" %}', /include has no other template/],

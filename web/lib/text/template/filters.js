@@ -197,6 +197,7 @@ function absolute(value) {
 /** @param {any} value @param {any} name */
 function attribute(value, name) {
   if (!isText(name)) throw new Error('attribute name must be a string');
+  if (value instanceof Undefined) value.refuse();
   return hasAttribute(value, textOf(name))
     ? attributeOf(value, textOf(name))
     : new Undefined(`there is no attribute ${name}`);
