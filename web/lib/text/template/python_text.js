@@ -41,7 +41,7 @@ export function repr(value) {
   if (value instanceof Float) return floatText(value.value);
   if (value instanceof Undefined) return 'Undefined';
   if (value instanceof Markup) return `Markup(${quoted(value.text)})`;
-  if (value instanceof Range) return `range(${value.start}, ${value.stop}${value.step === 1 ? '' : `, ${value.step}`})`;
+  if (value instanceof Range) return rangeText(value);
   return deeper(() => ofContainer(value));
 }
 
@@ -81,4 +81,11 @@ export function escaped(c) {
   const code = /** @type {number} */ (c.codePointAt(0));
   const [letter, digits] = code < 0x100 ? ['x', 2] : code < 0x10000 ? ['u', 4] : ['U', 8];
   return `\\${letter}${code.toString(16).padStart(/** @type {number} */ (digits), '0')}`;
+}
+
+/** @param {Range} range */
+function rangeText({ start, stop, step }) {
+  if (Math.abs(start) === Number.MAX_SAFE_INTEGER || Math.abs(stop) === Number.MAX_SAFE_INTEGER)
+    throw new Error('the text of a range beyond 2^53 is not supported');
+  return `range(${start}, ${stop}${step === 1 ? '' : `, ${step}`})`;
 }

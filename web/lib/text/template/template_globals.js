@@ -53,10 +53,7 @@ function dictOf(args, kwargs) {
 /** range() @type {Callable} */
 function rangeOf(args, kwargs) {
   const [first, end, step = 1] = bound('range', '/first /end? /step?', args, kwargs);
-  const [start, stop, size] = (end === undefined ? [0, first, step] : [first, end, step]).map(indexOf);
-  if ([start, stop, size].some((n) => Math.abs(n) === Number.MAX_SAFE_INTEGER))
-    throw new Error('range() of numbers beyond 2^53 is not supported');
-  return new Range(start, stop, size);
+  return end === undefined ? new Range(0, indexOf(first), 1) : new Range(indexOf(first), indexOf(end), indexOf(step));
 }
 
 /** cycler() @type {Callable} */
