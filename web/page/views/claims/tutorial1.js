@@ -117,6 +117,8 @@ export const sections = [
     seen('sampling', TINY, {
       greedy: 'Greedy decoding is deterministic, and is the argmax of full passes without a cache',
       temperature: 'Temperature divides the logits: below 1 sharpens, above 1 flattens, 0 is the argmax',
+      'negative-temperature':
+        'The tutorial takes the argmax at every temperature up to 0; here 0 takes it, and a negative one is refused',
       'top-k': 'Top-k keeps the k likeliest tokens and shares out their probability',
     }),
   ]),

@@ -1,7 +1,7 @@
 // generation.js - runs claims of tutorial 1: the cache gives what a full pass gives, and what breaks that; sampling
 import { distance, entropyOf, ids, softmax } from '../arithmetic.js';
 import { tutorial1 } from '../checkpoints.js';
-import { argmax, ofCache, ofFile, ofFresh, ofGreedy, ofPass } from '../claim.js';
+import { argmax, ofCache, ofFile, ofFresh, ofGreedy, ofPass, refusal } from '../claim.js';
 import { TINY, WORDS } from '../configs.js';
 import { rotate } from '../double_precision.js';
 import { noted, over, same, sentence, shapeText, text, under, upTo } from '../outcome.js';
@@ -75,6 +75,17 @@ export const runs = {
       [low, one, high] = p.map(entropyOf);
     const greedy = await model.distribution(logits, { temperature: 0 });
     return sentence`softmax(logits / T) within ${upTo(1e-6, off)}; ${under(one, low)} bits at T = 0.5, ${over(one, high)} at 2; likeliest at 0: ${same(1, greedy[argmax(logits)])}`;
+  }),
+  'negative-temperature': ofFile(tutorial1, async (model) => {
+    const prompt = WORDS.slice(0, 4);
+    const at = (temperature) => model.complete(prompt, { maxTokens: 1, temperature, ignoreEos: true });
+    const { data } = (await model.forward(prompt, { logits: 'last' })).logits;
+    const [greedy] = (await at(0)).ids;
+    const why = await refusal(() => at(-1));
+    return noted(
+      sentence`0 takes the token ${same(argmax(data), greedy)}; −1 is ${same('refused', why ? 'refused' : 'taken')}`,
+      `The engine’s words: ${why}.`,
+    );
   }),
   'top-k': ofFile(tutorial1, async (model) => {
     const { data } = (await model.forward(WORDS)).logits,

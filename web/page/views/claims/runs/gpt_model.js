@@ -135,6 +135,7 @@ export const runs = {
     return same(
       'both ways; backwards; both ways and backwards',
       found.map((stacks) => stacks.join(' and ')).join('; '),
+      'Two of the examples do not run here: DeBERTa (disentangled attention), and DeepSeek V2 and V3 (multi-head latent attention).',
     );
   },
   'one-class': (g) => {
