@@ -48,7 +48,7 @@ test('every text of a lab is in the catalogue of labs of each language, and noth
     ...lab.claims.flatMap(({ claim, expected }) => [claim, expected]),
   ]);
   for (const language of Object.keys(LANGUAGES).filter((code) => code !== 'en')) {
-    const file = new URL(`../../web/page/languages/labs/${language}.json`, import.meta.url);
+    const file = new URL(`../../web/page/languages/labs/labs_${language}.json`, import.meta.url);
     const catalogue = JSON.parse(readFileSync(file, 'utf8'));
     assert.deepEqual(Object.keys(catalogue).sort(), [...new Set(texts)].sort(), language);
     for (const [english, text] of Object.entries(catalogue)) assert.ok(text.trim() && text !== english, english);

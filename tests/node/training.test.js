@@ -5,10 +5,10 @@ import { execFileSync } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
-import { Tokenizer, train } from '../../web/lib/api/index.js';
+import { Tokenizer, countParameters, train } from '../../web/lib/api/index.js';
 import { thinned } from '../../web/page/views/train/film_frames.js';
 import { memorised } from '../../web/page/views/train/loss_curve.js';
-import { stepsFor } from '../../web/page/views/train/training_options.js';
+import { FIRST, setupOf, stepsFor } from '../../web/page/views/train/training_options.js';
 import { sleep } from '../patience.js';
 import { temporaryFolder } from '../temporary.js';
 import { collect, top } from './helpers.js';
@@ -371,4 +371,27 @@ test('the looks at a training that are kept are spread over its steps, from the 
   assert.deepEqual([steps.length, steps[0], steps.at(-1)], [40, 1, 90]);
   const gaps = steps.slice(1).map((step, i) => step - steps[i]);
   assert.ok(Math.min(...gaps) > 0 && Math.max(...gaps) <= 4, String(steps));
+});
+
+// The page said neither optimiser nor rates, and had no block of tutorials 3 and 5.
+test('the settings of the page are options of training, and its plain block is that of tutorials 3 and 5', async () => {
+  const values = { ...FIRST, block: 'plain', optimiser: 'adamw', lr: 0.001, weight_decay: 0.3, dropout: 0 };
+  const { config, options } = setupOf(values);
+  const { muon, lr, weightDecay, dropout } = options;
+  assert.deepEqual([muon, lr, weightDecay, dropout], [false, 0.001, 0.3, 0]);
+  const counted = countParameters({ ...config, vocab_size: 384 });
+  assert.ok(!counted.rows.some(({ name }) => /(?:attn|ffn)\..*\.bias$/.test(name)));
+  const block = counted.rows.filter(({ layer }) => layer === 0).reduce((sum, { count }) => sum + count, 0);
+  assert.equal(block, 49408); // 4 × 64², 8 × 64², 4 × 64
+  const training = train({ ...config, vocab_size: 384 }, 'a small text to learn. '.repeat(200), {
+    ...options,
+    steps: 2,
+  });
+  const losses = [];
+  for await (const { loss } of training) losses.push(loss);
+  assert.ok(losses.length === 2 && losses.every(Number.isFinite), String(losses));
+  const model = await training.model();
+  assert.equal(model.config.ffn, 'gelu_erf');
+  model.dispose();
+  await training.dispose();
 });

@@ -74,7 +74,17 @@ export const NUMBERS = { steps: say`steps`, every: say`sample every`, seed: say`
 export const BLOCKS = {
   modern: say`modern: RMSNorm, SwiGLU, rotary`,
   classical: say`GPT-2: LayerNorm, GELU, learned`,
+  plain: say`tutorials 3 and 5: LayerNorm, GELU-erf, learned, no biases`,
   original: say`2017: post-norm, ReLU, sinusoids`,
+};
+
+/** How the weights are moved. @type {Record<import('../views/train/training_options.js').Values['optimiser'], string>} */
+export const OPTIMISERS = { muon: say`Muon for matrices of blocks, AdamW for the rest`, adamw: say`AdamW` };
+export const OPTIMISER = {
+  optimiser: say`optimiser`,
+  lr: say`learning rate of AdamW`,
+  weight_decay: say`weight decay`,
+  dropout: say`dropout`,
 };
 
 /** What is predicted. @type {Record<import('../views/train/training_options.js').Objective, string>} */

@@ -41,11 +41,11 @@ export function say(parts, ...values) {
   return (catalogue[template] ?? template).replace(/\{(\d)\}/g, (_, i) => String(values[i]));
 }
 
-/** Fetches the sentences of the labs, whose English stands in the package: languages/labs/CODE.json. */
+/** Fetches the sentences of the labs, whose English stands in the package: languages/labs/labs_CODE.json. */
 export async function fetchLabSentences() {
   if (!catalogue) return;
   try {
-    const file = await fetch(new URL(`../../languages/labs/${language}.json`, import.meta.url));
+    const file = await fetch(new URL(`../../languages/labs/labs_${language}.json`, import.meta.url));
     Object.assign(catalogue, await file.json());
   } catch (error) {
     console.info('The labs are in English:', error);

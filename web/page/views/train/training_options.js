@@ -1,17 +1,17 @@
 // training_options.js - the settings of a training run: the model's architecture and the options of training
 
-/** @typedef {'modern' | 'classical' | 'original'} Block */
+/** @typedef {'modern' | 'classical' | 'plain' | 'original'} Block */
 /** What is predicted; adapter: the next token, by the loaded model. @typedef {'next' | 'masked' | 'pairs' | 'adapter'} Objective */
 /**
  * Values of the form's fields, by their keys.
  * @typedef {{ objective: Objective, block: Block, n_layers: number, n_heads: number, d_model: number, vocab_size: number,
  *   context_length: number, steps: number | null, every: number | null, seed: number | null,
+ *   optimiser: 'muon' | 'adamw', lr: number, weight_decay: number, dropout: number,
  *   rank: number, alpha: number, modules: 'some' | 'all' }} Values  the last three: of an adapter
  */
 
 export const SECONDS = 20; // of training, unless a number of steps is set
 const BATCH = 256; // tokens of a step: few, so that a short text is not soon known by heart
-const DROPOUT = 0.1;
 const LOOKS = 10; // samples of a run, unless set
 const BIASES = { bias_qkv: true, bias_attn_out: true, bias_ffn: true };
 
@@ -23,6 +23,7 @@ const BLOCKS = {
     ...{ norm: 'layernorm', norm_eps: 1e-5, ffn: 'gelu_tanh', position: 'learned', d_ff: 4 * d },
     ...BIASES,
   }),
+  plain: (d) => ({ norm: 'layernorm', norm_eps: 1e-5, ffn: 'gelu_erf', position: 'learned', d_ff: 4 * d }),
   original: (d) => ({
     ...{ norm: 'layernorm', norm_placement: 'post', ffn: 'relu', position: 'sinusoidal', d_ff: 4 * d },
     ...BIASES,
@@ -43,6 +44,7 @@ const TARGETS = { next: 1, masked: 0.15, pairs: 1, adapter: 1 };
 export const PRESETS = {
   'modern, 2 layers × 64': { block: 'modern', n_layers: 2, n_heads: 4, d_model: 64 },
   'GPT-2 style, 2 layers × 64': { block: 'classical', n_layers: 2, n_heads: 4, d_model: 64 },
+  'tutorials 3 and 5, 2 layers × 64': { block: 'plain', n_layers: 2, n_heads: 4, d_model: 64 },
   'the block of 2017, 2 layers × 64': { block: 'original', n_layers: 2, n_heads: 4, d_model: 64 },
   'one layer, one head': { block: 'modern', n_layers: 1, n_heads: 1, d_model: 32 },
 };
@@ -60,6 +62,9 @@ export const CHOICES = {
   d_model: [32, 64, 96, 128],
   vocab_size: [BYTES, 384, 512, 1024],
   context_length: [32, 64, 128, 256],
+  lr: [0.0003, 0.001, 0.003, 0.01],
+  weight_decay: [0, 0.01, 0.1, 0.3],
+  dropout: [0, 0.1, 0.2],
   rank: [1, 2, 4, 8, 16, 32],
   alpha: [1, 2, 4, 8, 16, 32, 64],
 };
@@ -70,6 +75,7 @@ export const RANGES = { steps: [1, 100_000], every: [1, 100_000], seed: [0, 4294
 export const FIRST = {
   ...{ objective: 'next', block: 'modern', n_layers: 2, n_heads: 4, d_model: 64 },
   ...{ vocab_size: 384, context_length: 64, steps: null, every: null, seed: 1 },
+  ...{ optimiser: 'muon', lr: 0.003, weight_decay: 0.1, dropout: 0.1 },
   ...{ rank: 8, alpha: 16, modules: 'some' },
 };
 
@@ -83,7 +89,7 @@ function within(key, value) {
 export function setupOf(values) {
   const { objective, block, n_layers, n_heads, d_model, vocab_size, context_length } = values;
   const steps = within('steps', values.steps),
-    { rank, alpha, modules } = values;
+    { rank, alpha, modules, optimiser, lr, weight_decay: weightDecay, dropout } = values;
   return {
     config: {
       ...{ ...KINDS[objective](n_layers), d_model, n_layers, n_heads, context_length, tie_word_embeddings: true },
@@ -94,9 +100,9 @@ export function setupOf(values) {
     options: {
       ...(objective === 'adapter'
         ? { lora: { rank, alpha, ...(modules === 'all' && { modules: /** @type {const} */ ('all-linear') }) } }
-        : { vocabSize: vocab_size }),
+        : { vocabSize: vocab_size, muon: optimiser === 'muon', lr, weightDecay }),
       batchTokens: Math.max(BATCH, context_length),
-      dropout: DROPOUT,
+      dropout,
       seed: within('seed', values.seed) ?? 1,
     },
     steps, // null: as many as fit into SECONDS
