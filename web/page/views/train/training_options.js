@@ -108,7 +108,7 @@ export function setupOf(values) {
     steps, // null: as many as fit into SECONDS
     /** Steps between two samples. */
     every: within('every', values.every) ?? Math.max(1, Math.round((steps ?? 400) / LOOKS)),
-    gguf: objective === 'next' && block !== 'original', // whether that format knows such a model
+    gguf: objective === 'next' && (block === 'modern' || block === 'classical'), // whether that format knows such a model
   };
 }
 
