@@ -155,35 +155,47 @@ void gf_mat_put(struct gf_mat *w, int32_t row, int32_t col, const float *x, int3
     for (int64_t i = 0; i < n; i++) put_one(w, index + i * GF_PANEL, x[i]);
 }
 
-void gf_mat_get_row(float *y, const struct gf_mat *w, int32_t row) {
-    if (!gf_dtype_is_quantized(w->dtype)) {
-        const int64_t index = place(w, row, 0);
-        if (w->dtype == GF_F32) {
-            const float *p = (const float *)w->data + index;
-            for (int64_t i = 0; i < w->cols; i++) y[i] = p[i * GF_PANEL];
-        } else {
-            const uint16_t *p = (const uint16_t *)w->data + index;
-            if (w->dtype == GF_F16)
-                for (int64_t i = 0; i < w->cols; i++) y[i] = gf_f16_to_f32(p[i * GF_PANEL]);
-            else
-                for (int64_t i = 0; i < w->cols; i++) y[i] = gf_bf16_to_f32(p[i * GF_PANEL]);
-        }
+/* Columns of a float matrix, as gf_mat_get. */
+static void get_floats(float *y, const struct gf_mat *w, int32_t row, int32_t col, int32_t n) {
+    const int64_t index = place(w, row, col);
+    if (w->dtype == GF_F32) {
+        const float *p = (const float *)w->data + index;
+        for (int64_t i = 0; i < n; i++) y[i] = p[i * GF_PANEL];
         return;
     }
-    const uint8_t even = gf_dot_flip(0), odd = gf_dot_flip(1);
+    const uint16_t *p = (const uint16_t *)w->data + index;
+    if (w->dtype == GF_F16)
+        for (int64_t i = 0; i < n; i++) y[i] = gf_f16_to_f32(p[i * GF_PANEL]);
+    else
+        for (int64_t i = 0; i < n; i++) y[i] = gf_bf16_to_f32(p[i * GF_PANEL]);
+}
+
+/* y [32] = a row's part of a block of 8 bits, which begins at p. */
+static void get_bytes(float *y, const struct gf_mat *w, int32_t row, int32_t block, const uint8_t *p) {
+    const uint8_t flip[2] = {gf_dot_flip(0), gf_dot_flip(1)};
+    const float *s = block_scale(w, row, block);
+    float scale[2] = {*s, *s};
+    for (int i = 0; i < 2 && gf_dtypes[w->dtype].has_factors; i++) scale[i] *= (float)block_factors(w, row, block)[i];
+    for (int j = 0; j < 8; j++) { /* 4 columns */
+        const uint8_t *four = p + four_columns(w, j);
+        for (int k = 0; k < 4; k++) y[4 * j + k] = (float)(int8_t)(four[k] ^ flip[k % 2]) * scale[j / 4];
+    }
+    for (int j = 0; j < 32 && gf_dtypes[w->dtype].has_minimum; j++) y[j] += s[GF_PANEL];
+}
+
+void gf_mat_get(float *y, const struct gf_mat *w, int32_t row, int32_t col, int32_t n) {
+    if (!gf_dtype_is_quantized(w->dtype)) {
+        get_floats(y, w, row, col, n);
+        return;
+    }
     const int zero = gf_dtypes[w->dtype].zero, minimum = gf_dtypes[w->dtype].has_minimum;
-    for (int32_t b = 0; b < w->cols / GF_QBLOCK; b++, y += GF_QBLOCK) {
+    for (int32_t b = col / GF_QBLOCK; b < (col + n) / GF_QBLOCK; b++, y += GF_QBLOCK) {
         const uint8_t *p = block_data(w, row, b);
-        const float *s = block_scale(w, row, b);
         if (gf_dtypes[w->dtype].bits == 8) {
-            float scale[2] = {*s, *s};
-            for (int i = 0; i < 2 && gf_dtypes[w->dtype].has_factors; i++)
-                scale[i] *= (float)block_factors(w, row, b)[i];
-            for (int j = 0; j < 32; j++)
-                y[j] = (float)(int8_t)(p[four_columns(w, j / 4) + j % 4] ^ (j % 2 ? odd : even)) * scale[j / 16];
-            for (int j = 0; j < 32 && minimum; j++) y[j] += s[GF_PANEL];
+            get_bytes(y, w, row, b, p);
             continue;
         }
+        const float *s = block_scale(w, row, b);
         for (int j = 0; j < 16; j++) {
             const int q = p[j / 4 * 64 + j % 4], c = j / 4 * 8 + j % 4;
             y[c] = (float)((q & 15) - zero) * *s;
@@ -191,4 +203,13 @@ void gf_mat_get_row(float *y, const struct gf_mat *w, int32_t row) {
             if (minimum) y[c] += s[GF_PANEL], y[c + 4] += s[GF_PANEL];
         }
     }
+}
+
+void gf_mat_flip(const struct gf_mat *w, uint8_t *bytes, uint64_t from, uint64_t n) {
+    const uint8_t flip[2] = {gf_dot_flip(0), gf_dot_flip(1)};
+    uint64_t data, scale;
+    if (gf_dtypes[w->dtype].bits != 8 || !sizes(w->dtype, w->rows, w->cols, &data, &scale)) return;
+    const uint64_t panel = (uint64_t)gf_panel_bytes(w->dtype), values = (uint64_t)gf_weight_bytes(w->dtype);
+    for (uint64_t i = from; i < from + n && i < data; i++)
+        if (i % panel < values) bytes[i - from] ^= flip[i % 2];
 }

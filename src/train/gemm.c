@@ -4,6 +4,7 @@
  * A sum runs over k in chunks of DEPTH: products are added in order within a chunk, then the sums of the chunks in
  * order. This order depends on k alone, so splitting m or n among threads changes no bit. */
 #include "train/gemm.h"
+#include "kernels/kernels.h" /* gf_mat_get */
 #include <string.h>
 
 /* ROWS x COLS sums stay in registers: in wasm 4 x 8 fill 8 of an x86 processor's 16. (V8 on a Xeon,
@@ -43,11 +44,43 @@ static void inner(float *sums, const float *a, const float *b, int32_t k) {
     memcpy(sums, s, sizeof s);
 }
 
-void gf_gemm(int ta, int tb, int32_t m, int32_t n, int32_t k, float alpha, const float *a, int32_t lda, const float *b,
-             int32_t ldb, float beta, float *c, int32_t ldc) {
+/* op(B): rows ldb apart, or a matrix of panels. */
+struct right {
+    const float *b;
+    int32_t ldb, transposed;
+    const struct gf_mat *w; /* instead of b */
+};
+
+/* As pack, for `tile` columns of op(B) from j0 on and rows k0 .. k0 + depth - 1: COLS columns after COLS columns. */
+static void pack_plain(float *to, const struct right *r, int32_t j0, int32_t tile, int32_t k0, int32_t depth) {
+    for (int32_t j = 0; j < tile; j += COLS)
+        pack(to + (int64_t)j * depth, COLS,
+             r->transposed ? r->b + (int64_t)(j0 + j) * r->ldb + k0 : r->b + (int64_t)k0 * r->ldb + j0 + j, r->ldb,
+             r->transposed, least(COLS, tile - j), depth);
+}
+
+static void pack_panels(float *to, const struct right *r, int32_t j0, int32_t tile, int32_t k0, int32_t depth) {
+    float row[DEPTH];
+    const int32_t whole = (tile + COLS - 1) / COLS * COLS;
+    for (int32_t j = 0; r->transposed && j < whole; j++) { /* columns are rows of W */
+        float *column = to + (int64_t)(j / COLS * COLS) * depth + j % COLS;
+        if (j < tile) gf_mat_get(row, r->w, j0 + j, k0, depth);
+        for (int32_t i = 0; i < depth; i++) column[i * COLS] = j < tile ? row[i] : 0;
+    }
+    for (int32_t i = 0; !r->transposed && i < depth; i++) {
+        gf_mat_get(row, r->w, k0 + i, j0, tile);
+        memset(row + tile, 0, (size_t)(whole - tile) * sizeof *row);
+        for (int32_t j = 0; j < whole; j += COLS)
+            memcpy(to + (int64_t)j * depth + i * COLS, row + j, COLS * sizeof *row);
+    }
+}
+
+/* C = alpha op(A) op(B) + beta C, for n columns from `first` on. */
+static void multiply(int ta, const struct right *right, int32_t m, int32_t first, int32_t n, int32_t k, float alpha,
+                     const float *a, int32_t lda, float beta, float *c, int32_t ldc) {
     float pa[DEPTH * ROWS], pb[DEPTH * TILE], sums[ROWS * COLS];
     for (int32_t i = 0; i < m; i++) {
-        float *row = c + (int64_t)i * ldc;
+        float *row = c + (int64_t)i * ldc + first;
         if (beta == 0)
             memset(row, 0, (size_t)n * sizeof *row);
         else if (beta != 1)
@@ -55,12 +88,9 @@ void gf_gemm(int ta, int tb, int32_t m, int32_t n, int32_t k, float alpha, const
     }
     for (int32_t k0 = 0; k0 < k; k0 += DEPTH) {
         const int32_t depth = least(DEPTH, k - k0);
-        for (int32_t j0 = 0; j0 < n; j0 += TILE) {
-            const int32_t tile = least(TILE, n - j0);
-            for (int32_t j = 0; j < tile; j += COLS)
-                pack(pb + (int64_t)j * depth, COLS,
-                     tb ? b + (int64_t)(j0 + j) * ldb + k0 : b + (int64_t)k0 * ldb + j0 + j, ldb, tb,
-                     least(COLS, tile - j), depth);
+        for (int32_t j0 = first; j0 < first + n; j0 += TILE) {
+            const int32_t tile = least(TILE, first + n - j0);
+            (right->w ? pack_panels : pack_plain)(pb, right, j0, tile, k0, depth);
             for (int32_t i0 = 0; i0 < m; i0 += ROWS) {
                 const int32_t rows = least(ROWS, m - i0);
                 pack(pa, ROWS, ta ? a + (int64_t)k0 * lda + i0 : a + (int64_t)i0 * lda + k0, lda, !ta, rows, depth);
@@ -75,4 +105,16 @@ void gf_gemm(int ta, int tb, int32_t m, int32_t n, int32_t k, float alpha, const
             }
         }
     }
+}
+
+void gf_gemm(int ta, int tb, int32_t m, int32_t n, int32_t k, float alpha, const float *a, int32_t lda, const float *b,
+             int32_t ldb, float beta, float *c, int32_t ldc) {
+    const struct right right = {.b = b, .ldb = ldb, .transposed = tb};
+    multiply(ta, &right, m, 0, n, k, alpha, a, lda, beta, c, ldc);
+}
+
+void gf_gemm_by_panels(int tb, int32_t m, int32_t first, int32_t n, const float *a, int32_t lda, const struct gf_mat *w,
+                       float beta, float *c, int32_t ldc) {
+    const struct right right = {.transposed = tb, .w = w};
+    multiply(0, &right, m, first, n, tb ? w->cols : w->rows, 1, a, lda, beta, c, ldc);
 }

@@ -5,24 +5,25 @@
 #include <stdlib.h>
 #include <string.h>
 
-int32_t gf_gradients_open(struct gf_gradients *g, const struct gf_config *cfg, struct gf_error *err) {
+int32_t gf_gradients_open(struct gf_gradients *g, const struct gf_config *cfg, const uint8_t *dtypes,
+                          struct gf_error *err) {
     memset(g, 0, sizeof *g);
-    const int32_t status = gf_graph_check(cfg, err);
+    int32_t status = gf_graph_check(cfg, err);
     if (status != GF_OK) return status;
     g->cfg = *cfg;
-    if (gf_params_open(&g->weights, cfg) || gf_params_open(&g->grads, cfg) ||
-        gf_observe_need(&g->observe, cfg, NULL) != GF_OK) {
-        gf_gradients_close(g);
-        return gf_fail(err, GF_ERR_MEMORY, "no memory for two copies of %lld parameters in f32",
-                       (long long)gf_count_parameters(cfg));
-    }
-    return GF_OK;
+    g->model = gf_model_open(cfg, dtypes, err);
+    if (!g->model) return GF_ERR_MEMORY;
+    g->wanted = gf_calloc((uint64_t)gf_roster_count(cfg), 1);
+    if (g->wanted && gf_observe_need(&g->observe, cfg, NULL) == GF_OK) return GF_OK;
+    gf_gradients_close(g);
+    return gf_fail(err, GF_ERR_MEMORY, "no memory for the gradients at the points of a pass");
 }
 
 void gf_gradients_close(struct gf_gradients *g) {
-    gf_params_close(&g->weights);
+    gf_model_close(g->model);
     gf_params_close(&g->grads);
     gf_observe_close(g->observe);
+    free(g->wanted);
     memset(g, 0, sizeof *g);
 }
 
@@ -62,7 +63,7 @@ static int32_t run(struct gf_gradients *g, struct gf_graph *graph, const struct 
                                        .source_lengths = &q->n_source,
                                        .source_ids = q->source};
         const float scale = graph->metric ? 1 : 1 / (float)(q->n - 1);
-        *value = (double)scale * gf_graph_run(graph, &g->weights.w, &g->grads.w, &batch, scale, 0, 0);
+        *value = (double)scale * gf_graph_run(graph, &g->model->w, &g->grads.w, &batch, scale, 0, 0);
         changes->edits = NULL, changes->n_edits = 0; /* on the stack */
     }
     gf_observe_close(changes);
@@ -78,8 +79,11 @@ int32_t gf_gradients_run(struct gf_gradients *g, const struct gf_question *q, do
     struct gf_graph graph;
     if (gf_graph_open(&graph, &g->cfg, q->n, q->n_source, 1, gf_gemm))
         return gf_fail(err, GF_ERR_MEMORY, "no memory for the activations of %d tokens", q->n);
-    memset(g->grads.data, 0, (size_t)g->grads.n * sizeof(float));
-    const int32_t status = run(g, &graph, q, value, err);
+    graph.by_panels = gf_gemm_by_panels, graph.pool = g->pool;
+    gf_params_close(&g->grads);
+    const int32_t status = gf_params_open_some(&g->grads, &g->cfg, g->wanted)
+                               ? gf_fail(err, GF_ERR_MEMORY, "no memory for the gradients of the weights")
+                               : run(g, &graph, q, value, err);
     gf_graph_close(&graph);
     return status;
 }

@@ -2,12 +2,16 @@
  * and to the values at the points of a pass. */
 #ifndef GF_GRADIENTS_H
 #define GF_GRADIENTS_H
+#include "model/model.h"
 #include "train/graph.h"
 
 struct gf_gradients {
     struct gf_config cfg;
-    struct gf_params weights, grads; /* the caller fills weights */
-    struct gf_observe *observe;      /* captures the gradients at points */
+    struct gf_model *model;     /* the weights, as they are stored; the caller fills them */
+    uint8_t *wanted;            /* [roster entries] whether the next run keeps the gradient of a weight */
+    struct gf_params grads;     /* of the wanted ones, after a run */
+    struct gf_observe *observe; /* captures the gradients at points */
+    struct gf_pool *pool;       /* or NULL */
 };
 
 /* One sequence and what is differentiated. */
@@ -18,8 +22,9 @@ struct gf_question {
     float embedding;         /* a factor of the token embedding in this pass */
 };
 
-/* Refuses configurations that cannot be trained. */
-int32_t gf_gradients_open(struct gf_gradients *g, const struct gf_config *cfg, struct gf_error *err);
+/* Refuses configurations that cannot be trained. dtypes: [roster entries] of the weights; NULL: f32. */
+int32_t gf_gradients_open(struct gf_gradients *g, const struct gf_config *cfg, const uint8_t *dtypes,
+                          struct gf_error *err);
 void gf_gradients_close(struct gf_gradients *g);
 /* *value: what is differentiated. g->grads and g->observe then hold its gradients. */
 int32_t gf_gradients_run(struct gf_gradients *g, const struct gf_question *q, double *value, struct gf_error *err);

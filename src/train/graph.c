@@ -14,7 +14,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { LOSS_ROWS = 256 }; /* rows whose logits are in memory at a time */
+/* Logits in memory at a time: of so many rows at most, and, but for a few rows, so many. */
+enum { LOSS_ROWS = 256, LOSS_ROWS_LEAST = 16, LOGITS_MOST = 1 << 24 };
+static int32_t loss_rows(const struct gf_config *c) {
+    const int32_t rows = LOGITS_MOST / c->vocab_size;
+    return rows > LOSS_ROWS ? LOSS_ROWS : rows < LOSS_ROWS_LEAST ? LOSS_ROWS_LEAST : rows;
+}
 
 /* Take rows * width floats from the arena. */
 static void take(struct gf_graph *g, float **to, int64_t rows, int64_t width) {
@@ -129,11 +134,11 @@ static void plan(struct gf_graph *g) {
     const int projected = gf_embed_projected(c);
     take(g, &g->table, c->context_length, gf_position_width(c));
     take(g, &g->drows, projected ? n : 0, gf_embed_width(c));
-    take(g, &g->projected, projected ? LOSS_ROWS : 0, gf_embed_width(c));
-    take(g, &g->dprojected, projected ? LOSS_ROWS : 0, gf_embed_width(c));
-    take(g, &g->capped, c->logit_softcap > 0 ? LOSS_ROWS : 0, c->vocab_size);
+    take(g, &g->projected, projected ? loss_rows(c) : 0, gf_embed_width(c));
+    take(g, &g->dprojected, projected ? loss_rows(c) : 0, gf_embed_width(c));
+    take(g, &g->capped, c->logit_softcap > 0 ? loss_rows(c) : 0, c->vocab_size);
     take(g, &g->work, (int64_t)gf_attend_whole_work(c->context_length) + c->d_head, 1);
-    take(g, &g->logits, LOSS_ROWS, c->vocab_size);
+    take(g, &g->logits, loss_rows(c), c->vocab_size);
     float *rows = NULL;
     take(g, &rows, c->mlm_head ? n : 0, 3 * d + 2);
     if (rows)
@@ -245,8 +250,8 @@ static void backward_stack(struct gf_stack_graph *s, struct gf_pass *p, const st
     if (p->relative) memset(back->relative, 0, (size_t)c->n_heads * (size_t)gf_relative_width(c) * sizeof(float));
     for (p->layer = s->n_layers - 1; p->layer >= 0; p->layer--)
         gf_block_backward(p, &blocks[p->layer], &dblocks[p->layer], &s->layers[p->layer], back);
-    if (p->relative)
-        gf_relative_fold(c, p->stack == GF_STACK_ENCODER, source ? dw->encoder_relative : dw->relative, back->relative);
+    float *drelative = source ? dw->encoder_relative : dw->relative;
+    if (p->relative && drelative) gf_relative_fold(c, p->stack == GF_STACK_ENCODER, drelative, back->relative);
     gf_dropout(p, 0, back->resid, back->resid);
     gf_embed_backward(p, w, dw, &s->embedded, drows, back->resid, ids);
 }
@@ -264,6 +269,10 @@ static void forward(struct gf_graph *g, struct run *r, const struct gf_weights *
     const struct gf_config *c = &g->cfg;
     const int two = c->kind == GF_ENCODER_DECODER;
     r->t = (struct gf_training){.gemm = g->gemm,
+                                .by_panels = g->by_panels,
+                                .adapters = g->adapters,
+                                .n_adapters = g->n_adapters,
+                                .low = g->low,
                                 .table = g->table,
                                 .dropout = dropout,
                                 .seed = seed,
@@ -284,6 +293,7 @@ static void forward(struct gf_graph *g, struct run *r, const struct gf_weights *
                                   .segs = g->decoder.segs,
                                   .n_segs = batch->n_seqs,
                                   .observe = g->changes,
+                                  .pool = g->pool,
                                   .training = &r->t};
     if (two) {
         r->encoder = r->decoder;
@@ -313,15 +323,18 @@ static double differentiate(float *logits, const struct gf_metric *m, int32_t fi
     return value;
 }
 
-/* The loss, from the logits of LOSS_ROWS rows at a time; with dw also the gradients of hidden and of the head. */
+/* The loss, from the logits of loss_rows rows at a time, or the metric, from those of its row; with dw also the
+ * gradients of hidden and of the head. */
 static double head(struct gf_graph *g, const struct gf_pass *p, const struct gf_weights *w, struct gf_weights *dw,
                    const struct gf_batch *batch, float scale, const struct run *teacher_runs, int32_t n_teachers) {
     const struct gf_config *c = &g->cfg;
     const int32_t *teacher_targets = batch->teacher_targets ? batch->teacher_targets : batch->targets;
+    const int32_t from = g->metric ? g->metric->row : 0, to = g->metric ? from + 1 : batch->n, most = loss_rows(c);
     double loss = 0;
     g->right = 0;
-    for (int32_t i = 0; i < batch->n; i += LOSS_ROWS) {
-        const int32_t n = batch->n - i < LOSS_ROWS ? batch->n - i : LOSS_ROWS;
+    if (g->metric && dw) memset(g->decoder.dhidden, 0, (size_t)batch->n * (size_t)c->d_model * sizeof(float));
+    for (int32_t i = from; i < to; i += most) {
+        const int32_t n = to - i < most ? to - i : most;
         const int64_t offset = (int64_t)i * c->d_model;
         gf_head_forward(p, w, g->logits, g->projected, head_rows(g) + offset, n);
         if (g->capped && dw) memcpy(g->capped, g->logits, (size_t)n * (size_t)c->vocab_size * sizeof *g->logits);

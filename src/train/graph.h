@@ -47,17 +47,23 @@ struct gf_graph { /* the activations of one batch; each batch that runs at the s
     const struct gf_teacher *teachers; /* [n_teachers] the caller's; used when gradients are computed */
     int32_t n_teachers;                /* 0 .. GF_TEACHERS */
     const struct gf_metric *metric;    /* NULL: the loss */
-    struct gf_observe *changes;        /* NULL, or its edits apply to the forward pass of the decoder */
+    /* The owner's, where weights stay (frozen.h); by_panels NULL: they are plain row-major f32 */
+    gf_panels_fn by_panels;
+    const struct gf_adapter *adapters;
+    int32_t n_adapters;
+    float *low;
+    struct gf_pool *pool;
+    struct gf_observe *changes; /* NULL, or its edits apply to the forward pass of the decoder */
     struct gf_observe *observe; /* NULL, or what it captures are the gradients at its points: gf_tap in backward */
     struct gf_arena arena;
     struct gf_stack_graph decoder; /* the stack that makes the logits, also that of kind encoder */
     struct gf_stack_graph encoder; /* only an encoder_decoder has it */
     float *table, *work;
     float *drows;                      /* gradient of the embedding before its projection */
-    float *projected, *dprojected;     /* [LOSS_ROWS, d_embed] hidden states before the head */
-    float *capped;                     /* [LOSS_ROWS, vocab_size] a copy of the logits, with a soft cap */
+    float *projected, *dprojected;     /* [loss_rows, d_embed] hidden states before the head */
+    float *capped;                     /* [loss_rows, vocab_size] a copy of the logits, with a soft cap */
     struct gf_transformed transformed; /* what an mlm_head computes */
-    float *logits; /* [LOSS_ROWS, vocab_size], after a run without gradients those of its last rows */
+    float *logits; /* [loss_rows, vocab_size], after a run without gradients those of its last rows */
     int64_t right; /* targets of the last run that had the largest logit */
 };
 

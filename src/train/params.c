@@ -9,9 +9,22 @@
 
 struct bind {
     struct gf_params *p;
-    uint64_t used, start; /* floats; start: of the matrix or vector that contains the entry */
-    int32_t index;
+    uint64_t used, start;  /* floats; start: of the matrix or vector that contains the entry */
+    int32_t index, first;  /* first: the first entry of that matrix or vector */
+    const uint8_t *wanted; /* of the entries; NULL: all */
+    uint8_t *kept;         /* by first entries: whether one that shares theirs is wanted */
 };
+
+static int begins(const struct gf_slot *s) { return s->vec ? s->offset == 0 : s->row0 == 0; }
+
+/* Note which matrices and vectors are kept. */
+static void keep(void *ctx, const struct gf_slot *s) {
+    struct bind *b = ctx;
+    const int32_t index = b->index++;
+    if (s->t.tied_to >= 0) return;
+    if (begins(s)) b->first = index;
+    b->kept[b->first] |= !b->wanted || b->wanted[index];
+}
 
 /* One roster entry. The first walk, without data, sums the sizes; the second sets the addresses. */
 static void visit(void *ctx, const struct gf_slot *s) {
@@ -19,7 +32,9 @@ static void visit(void *ctx, const struct gf_slot *s) {
     struct gf_params *p = b->p;
     const int32_t index = b->index++;
     if (s->t.tied_to >= 0) return;
-    if (s->vec ? s->offset == 0 : s->row0 == 0) {
+    if (begins(s)) b->first = index;
+    if (!b->kept[b->first]) return;
+    if (begins(s)) {
         const uint64_t floats = s->vec ? s->vec_len : (uint64_t)s->mat_rows * (uint64_t)s->t.cols;
         b->start = b->used;
         b->used += (floats + 15) / 16 * 16;
@@ -37,23 +52,30 @@ static void visit(void *ctx, const struct gf_slot *s) {
 
 /* The parts of a matrix (q, k, v; gate, up) follow each other in the roster, and so do those of a vector. Therefore
  * b->start changes only at a first part. */
-int gf_params_open(struct gf_params *p, const struct gf_config *cfg) {
+int gf_params_open_some(struct gf_params *p, const struct gf_config *cfg, const uint8_t *wanted) {
     memset(p, 0, sizeof *p);
-    if (gf_weights_open(&p->w, cfg)) goto no_memory;
-    struct bind b = {.p = p};
+    struct bind b = {.p = p, .wanted = wanted, .kept = gf_calloc((uint64_t)gf_roster_count(cfg), 1)};
+    uint8_t *kept = b.kept;
+    if (!kept || gf_weights_open(&p->w, cfg)) goto no_memory;
+    gf_roster_walk(cfg, &p->w, keep, &b);
+    b.index = 0;
     gf_roster_walk(cfg, &p->w, visit, &b);
     p->n = b.used;
     p->data = gf_alloc(p->n * sizeof *p->data);
     p->list = gf_calloc((uint64_t)p->n_list + 1, sizeof *p->list);
     if (!p->data || !p->list) goto no_memory;
     p->n_list = 0;
-    b = (struct bind){.p = p};
+    b = (struct bind){.p = p, .kept = kept};
     gf_roster_walk(cfg, &p->w, visit, &b);
+    free(kept);
     return 0;
 no_memory:
+    free(kept);
     gf_params_close(p);
     return -1;
 }
+
+int gf_params_open(struct gf_params *p, const struct gf_config *cfg) { return gf_params_open_some(p, cfg, NULL); }
 
 int gf_params_like(struct gf_params *p, const struct gf_params *like) {
     *p = (struct gf_params){.n = like->n, .n_list = like->n_list};

@@ -20,6 +20,9 @@ struct gf_params {
 
 /* All values 0. Returns 0, or -1 if memory is missing. */
 int gf_params_open(struct gf_params *p, const struct gf_config *cfg);
+/* The same of some entries alone: wanted [roster entries], and those that share a matrix or vector with one of them.
+ * What the others have in w is NULL. */
+int gf_params_open_some(struct gf_params *p, const struct gf_config *cfg, const uint8_t *wanted);
 /* The same list with values of its own, all 0, and no struct of weights. Returns 0, or -1 if memory is missing. */
 int gf_params_like(struct gf_params *p, const struct gf_params *like);
 void gf_params_close(struct gf_params *p);

@@ -18,6 +18,29 @@ void gf_trainer_defaults(struct gf_trainer_options *o) {
 /* What a step changes. */
 static struct gf_params *trained(struct gf_trainer *t) { return t->lora.n_parts ? &t->lora.factors : &t->weights; }
 
+/* Lanes that have activations of their own. */
+static int graphs_of(const struct gf_trainer *t) { return t->lora.n_parts ? 1 : GF_LANES; }
+
+/* The gradients of a lane and, where it has activations of its own, these. Returns 0, or -1 if memory is missing. */
+static int open_lane(struct gf_trainer *t, int index, gf_gemm_fn gemm) {
+    struct gf_lane *lane = &t->lanes[index];
+    const int32_t rows = t->options.micro_tokens, n_parts = t->lora.n_parts;
+    if (n_parts) {
+        lane->adapters = gf_calloc((uint64_t)n_parts, sizeof *lane->adapters);
+        if (!lane->adapters || gf_params_like(&lane->grads, &t->lora.factors)) return -1;
+        gf_lora_adapters(&t->lora, &lane->grads, lane->adapters);
+    } else if (gf_params_open(&lane->grads, &t->cfg)) {
+        return -1;
+    }
+    if (index >= graphs_of(t)) return 0;
+    struct gf_graph *g = &lane->graph;
+    if (gf_graph_open(g, &t->cfg, rows, rows, rows, gemm)) return -1;
+    if (!n_parts) return 0;
+    g->low = gf_calloc((uint64_t)rows * (uint64_t)t->lora.rank, sizeof *g->low);
+    g->by_panels = gf_gemm_by_panels, g->n_adapters = n_parts, g->pool = t->pool;
+    return g->low && !gf_weights_open(&t->no_gradients, &t->cfg) ? 0 : -1;
+}
+
 int32_t gf_trainer_open(struct gf_trainer *t, const struct gf_config *cfg, const struct gf_trainer_options *options,
                         struct gf_data *data, gf_gemm_fn gemm, struct gf_pool *pool, struct gf_error *err) {
     memset(t, 0, sizeof *t);
@@ -41,22 +64,21 @@ int32_t gf_trainer_open(struct gf_trainer *t, const struct gf_config *cfg, const
     t->pool = pool;
     t->n_micro = batch / rows;
     t->micro = gf_calloc((uint64_t)t->n_micro, sizeof *t->micro);
-    int bad = !t->micro || gf_params_open(&t->weights, cfg);
+    int bad = !t->micro || (!options->lora && gf_params_open(&t->weights, cfg));
     if (!bad && options->lora) {
-        const int32_t opened = gf_lora_open(&t->lora, options->lora, &t->weights, options->seed, gemm, err);
+        const int32_t opened = gf_lora_open(&t->lora, options->lora, cfg, options->seed, err);
         if (opened != GF_OK) return gf_trainer_close(t), opened;
     }
     bad = bad || gf_optim_open(&t->optim, trained(t), gemm) ||
           (options->average > 0 && gf_params_open(&t->averaged, cfg));
     for (int32_t i = 0; !bad && i < t->n_micro; i++) bad = gf_batch_open(&t->micro[i], rows, rows);
-    for (int i = 0; !bad && i < GF_LANES; i++)
-        bad = gf_params_open(&t->lanes[i].grads, cfg) || gf_graph_open(&t->lanes[i].graph, cfg, rows, rows, rows, gemm);
+    for (int i = 0; !bad && i < GF_LANES; i++) bad = open_lane(t, i, gemm);
     if (bad) {
         gf_trainer_close(t);
         return gf_fail(err, GF_ERR_MEMORY, "no memory to train a model of %lld parameters",
                        (long long)gf_count_parameters(cfg));
     }
-    gf_params_init(&t->weights, cfg, options->seed, options->init_std, options->init_scaled);
+    if (!options->lora) gf_params_init(&t->weights, cfg, options->seed, options->init_std, options->init_scaled);
     if (t->averaged.data) memcpy(t->averaged.data, t->weights.data, (size_t)t->weights.n * sizeof(float));
     return GF_OK;
 }
@@ -71,13 +93,13 @@ int32_t gf_trainer_teach(struct gf_trainer *t, const struct gf_config *cfg, cons
                        cfg->context_length, t->cfg.vocab_size, t->cfg.context_length);
     const int32_t rows = t->options.micro_tokens, k = t->lanes[0].graph.n_teachers;
     if (k == GF_TEACHERS) return gf_fail(err, GF_ERR_ARGUMENT, "more than %d teachers", GF_TEACHERS);
-    for (int i = 0; i < GF_LANES; i++) {
+    for (int i = 0; i < graphs_of(t); i++) {
         struct gf_lane *lane = &t->lanes[i];
         if (gf_graph_open(&lane->teacher_graphs[k], cfg, rows, rows, rows, lane->graph.gemm))
             return gf_fail(err, GF_ERR_MEMORY, "no memory for the teacher's activations");
         lane->teachers[k] = (struct gf_teacher){&lane->teacher_graphs[k], &weights->w, share};
     }
-    for (int i = 0; i < GF_LANES; i++) {
+    for (int i = 0; i < graphs_of(t); i++) {
         t->lanes[i].graph.teachers = t->lanes[i].teachers;
         t->lanes[i].graph.n_teachers = k + 1;
     }
@@ -86,6 +108,8 @@ int32_t gf_trainer_teach(struct gf_trainer *t, const struct gf_config *cfg, cons
 
 void gf_trainer_close(struct gf_trainer *t) {
     for (int i = 0; i < GF_LANES; i++) {
+        free(t->lanes[i].graph.low);
+        free(t->lanes[i].adapters);
         gf_graph_close(&t->lanes[i].graph);
         for (int k = 0; k < GF_TEACHERS; k++) gf_graph_close(&t->lanes[i].teacher_graphs[k]);
         gf_params_close(&t->lanes[i].grads);
@@ -94,15 +118,13 @@ void gf_trainer_close(struct gf_trainer *t) {
     free(t->micro);
     gf_optim_close(&t->optim);
     gf_lora_close(&t->lora);
+    gf_weights_close(&t->no_gradients);
     gf_params_close(&t->weights);
     gf_params_close(&t->averaged);
     memset(t, 0, sizeof *t);
 }
 
-void gf_trainer_adapt(struct gf_trainer *t) {
-    gf_lora_take(&t->lora, &t->weights);
-    gf_lora_merge(&t->lora, &t->weights);
-}
+int32_t gf_trainer_adapt(struct gf_trainer *t, struct gf_error *err) { return gf_lora_take(&t->lora, err); }
 
 float gf_trainer_rate(const struct gf_trainer_options *o, int64_t step) {
     const double warm = floor((double)o->warmup * (double)o->steps + 0.5), at = (double)step;
@@ -121,6 +143,9 @@ float gf_trainer_rate(const struct gf_trainer_options *o, int64_t step) {
 static void run_lane(void *ctx, int32_t index) {
     struct gf_trainer *t = ctx;
     struct gf_lane *lane = &t->lanes[index];
+    const int adapts = t->lora.n_parts > 0;
+    struct gf_graph *graph = adapts ? &t->lanes[0].graph : &lane->graph;
+    graph->adapters = lane->adapters;
     lane->loss = 0;
     lane->right = 0;
     memset(lane->grads.data, 0, (size_t)lane->grads.n * sizeof(float));
@@ -128,9 +153,10 @@ static void run_lane(void *ctx, int32_t index) {
         /* Only a seed: it may overflow, modulo 2^64 */
         const uint64_t pass = (uint64_t)t->step * (uint64_t)t->n_micro + (uint64_t)i;
         if (!t->micro[i].b.n) continue;
-        lane->loss += gf_graph_run(&lane->graph, &t->weights.w, &lane->grads.w, &t->micro[i].b, t->scale,
-                                   t->options.dropout, t->options.seed + pass * 0x9e3779b97f4a7c15u);
-        lane->right += lane->graph.right;
+        lane->loss +=
+            gf_graph_run(graph, adapts ? &t->lora.model->w : &t->weights.w, adapts ? &t->no_gradients : &lane->grads.w,
+                         &t->micro[i].b, t->scale, t->options.dropout, t->options.seed + pass * 0x9e3779b97f4a7c15u);
+        lane->right += graph->right;
     }
 }
 
@@ -144,7 +170,7 @@ int32_t gf_trainer_learn(struct gf_trainer *t, double *loss, double *norm, struc
     int64_t n_targets = 0;
     for (int32_t i = 0; i < t->n_micro; i++) n_targets += t->micro[i].n_targets;
     t->scale = 1 / (float)n_targets;
-    gf_pool_run(t->pool, run_lane, t, GF_LANES);
+    gf_pool_run(t->lora.n_parts ? NULL : t->pool, run_lane, t, GF_LANES);
     struct gf_params *g = &t->lanes[0].grads;
     *loss = t->lanes[0].loss;
     t->right = t->lanes[0].right;
@@ -154,10 +180,6 @@ int32_t gf_trainer_learn(struct gf_trainer *t, double *loss, double *norm, struc
         t->right += t->lanes[i].right;
     }
     *loss /= (double)n_targets;
-    if (t->lora.n_parts) {
-        gf_lora_back(&t->lora, g);
-        g = &t->lora.slopes;
-    }
     const int64_t step = t->step + 1;
     *norm = *loss;
     if (isfinite(*loss))
@@ -165,7 +187,6 @@ int32_t gf_trainer_learn(struct gf_trainer *t, double *loss, double *norm, struc
                               t->pool);
     if (!isfinite(*norm))
         return gf_fail(err, GF_ERR_NOT_FINITE, "step %lld: the loss is no longer a number", (long long)step);
-    if (t->lora.n_parts) gf_lora_merge(&t->lora, &t->weights);
     t->step = step;
     t->tokens += n_targets;
     if (t->averaged.data) { /* decay (1 + t) / (10 + t) at first, so that the initial weights fade quickly */
@@ -177,13 +198,13 @@ int32_t gf_trainer_learn(struct gf_trainer *t, double *loss, double *norm, struc
     return GF_OK;
 }
 
-struct gf_params *gf_trainer_best(struct gf_trainer *t) {
-    return t->averaged.data ? &t->averaged : &t->weights;
-}
+struct gf_params *gf_trainer_best(struct gf_trainer *t) { return t->averaged.data ? &t->averaged : &t->weights; }
 
 void gf_trainer_score(struct gf_trainer *t, const struct gf_batch_buffer *batch, struct gf_score *score) {
     struct gf_graph *g = &t->lanes[0].graph;
-    score->loss += gf_graph_run(g, &gf_trainer_best(t)->w, NULL, &batch->b, 1, 0, 0);
+    const struct gf_weights *w = t->lora.n_parts ? &t->lora.model->w : &gf_trainer_best(t)->w;
+    g->adapters = t->lanes[0].adapters;
+    score->loss += gf_graph_run(g, w, NULL, &batch->b, 1, 0, 0);
     score->n_targets += batch->n_targets;
     score->right += g->right;
     score->bytes += batch->bytes;
@@ -278,7 +299,6 @@ int32_t gf_trainer_load(struct gf_trainer *t, const void *bytes, size_t n, struc
     from = floats;
     for (int i = 0; i < 4; i++, from += part)
         if (parts[i]) memcpy(parts[i], from, part);
-    if (t->lora.n_parts) gf_lora_merge(&t->lora, &t->weights);
     t->step = h.step;
     t->tokens = h.tokens;
     return GF_OK;

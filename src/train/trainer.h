@@ -64,13 +64,16 @@ struct gf_trainer_options {
 };
 
 /* The passes of a step are divided among this many lanes. Each has its own activations and gradient, and the gradients
- * are added in a fixed order, so that the result does not depend on the number of threads. */
+ * are added in a fixed order, so that the result does not depend on the number of threads. With an adapter the lanes
+ * run one after the other, in the same activations, and threads share each product: a large vocabulary's logits take
+ * much memory. */
 enum { GF_LANES = 2 };
 
 struct gf_lane {
-    struct gf_graph graph, teacher_graphs[GF_TEACHERS];
+    struct gf_graph graph, teacher_graphs[GF_TEACHERS]; /* with an adapter those of the first lane serve all */
     struct gf_teacher teachers[GF_TEACHERS];
-    struct gf_params grads;
+    struct gf_params grads;      /* with an adapter those of its factors */
+    struct gf_adapter *adapters; /* with an adapter: [lora.n_parts], else NULL */
     double loss;
     int64_t right;
 };
@@ -81,7 +84,8 @@ struct gf_trainer {
     struct gf_data *data;
     struct gf_pool *pool;
     struct gf_params weights, averaged; /* averaged: only with options.average */
-    struct gf_lora lora;                /* only with options.lora */
+    struct gf_lora lora;                /* only with options.lora; weights are then empty */
+    struct gf_weights no_gradients;     /* of the weights that stay; all NULL */
     struct gf_optim optim;
     struct gf_lane lanes[GF_LANES];
     struct gf_batch_buffer *micro; /* [n_micro] */
@@ -97,8 +101,8 @@ void gf_trainer_defaults(struct gf_trainer_options *o);
 int32_t gf_trainer_open(struct gf_trainer *t, const struct gf_config *cfg, const struct gf_trainer_options *options,
                         struct gf_data *data, gf_gemm_fn gemm, struct gf_pool *pool, struct gf_error *err);
 void gf_trainer_close(struct gf_trainer *t);
-/* With options.lora: the caller has filled the weights, which the adapter is added to, and perhaps lora.factors. */
-void gf_trainer_adapt(struct gf_trainer *t);
+/* With options.lora: the caller has filled lora.model, to which the adapter is added, and perhaps lora.factors. */
+int32_t gf_trainer_adapt(struct gf_trainer *t, struct gf_error *err);
 /* Add a teacher: a share of every target becomes the prediction of that decoder, which has the same vocabulary and at
  * least the same context. The shares of at most GF_TEACHERS teachers add up. Its weights are the caller's and outlive
  * the trainer. The state that gf_trainer_save writes does not contain it. */
@@ -119,7 +123,7 @@ struct gf_score { /* what a model predicts of a corpus */
 void gf_trainer_score(struct gf_trainer *t, const struct gf_batch_buffer *batch, struct gf_score *score);
 /* The score of all of `data`, each text by itself after a separator. */
 int32_t gf_trainer_validate(struct gf_trainer *t, struct gf_data *data, struct gf_score *score, struct gf_error *err);
-/* The weights to validate, sample and export: the running average if there is one. */
+/* The weights to validate, sample and export: the running average if there is one; not with an adapter. */
 struct gf_params *gf_trainer_best(struct gf_trainer *t);
 /* Write and read the state: everything that the next step depends on; of a run with an adapter without the weights that
  * stay, which are there before it is read. gf_trainer_load refuses, with nothing changed, a

@@ -96,11 +96,12 @@ int32_t gf_train_open(struct gf_run *r, char *text, uint32_t n, char *valid, uin
     return status;
 }
 
-/* Open a run that trains an adapter for a model, on the sequences of gf_train_give. modules: as in gf_lora_plan. The
- * caller then fills the weights and, to continue from an adapter, the factors, and calls gf_train_adapt. */
+/* Open a run that trains an adapter for a model, on the sequences of gf_train_give. modules and dtypes: as in
+ * gf_lora_plan. The caller then fills the weights of gf_train_model (gf_tensor_restore) and, to continue from an
+ * adapter, the factors, and calls gf_train_adapt. */
 int32_t gf_train_open_lora(struct gf_run *r, int32_t rank, float scale, const int32_t *modules, int32_t n_modules,
-                           struct gf_error *err) {
-    const struct gf_lora_plan plan = {rank, scale, modules, n_modules};
+                           const uint8_t *dtypes, struct gf_error *err) {
+    const struct gf_lora_plan plan = {rank, scale, modules, n_modules, dtypes};
     r->recipe.options.lora = &plan;
     const int32_t status = gf_train_open(r, NULL, 0, NULL, 0, err);
     r->recipe.options.lora = NULL;
@@ -114,7 +115,8 @@ float *gf_train_factor(const struct gf_run *r, int32_t i) {
     const struct gf_params *f = &r->trainer.lora.factors;
     return i < f->n_list ? f->data + f->list[i].offset : NULL;
 }
-void gf_train_adapt(struct gf_run *r) { gf_trainer_adapt(&r->trainer); }
+struct gf_model *gf_train_model(const struct gf_run *r) { return r->trainer.lora.model; }
+int32_t gf_train_adapt(struct gf_run *r, struct gf_error *err) { return gf_trainer_adapt(&r->trainer, err); }
 
 static int32_t refuse_closed(struct gf_error *err) { return gf_fail(err, GF_ERR_STATE, "the run is not open"); }
 
@@ -219,14 +221,17 @@ int32_t gf_train_depth(const struct gf_run *r, double seed, int32_t n, struct gf
     return status == GF_OK ? gf_depth_measure(&cfg, (uint64_t)seed, n, out, err) : status;
 }
 
-/* Gradients of a model with the run's configuration, which need not be open: gradients.h. The caller fills the weights,
- * and frees the result with gf_gradients_free. NULL on failure. */
-struct gf_gradients *gf_gradients_new(const struct gf_run *r, struct gf_error *err) {
+/* Gradients of a model with the run's configuration, which need not be open: gradients.h. dtypes: of its weights, which
+ * the caller fills (gf_gradients_model, gf_tensor_restore). gf_gradients_free frees the result. NULL on failure. */
+struct gf_gradients *gf_gradients_new(const struct gf_run *r, const uint8_t *dtypes, struct gf_error *err) {
     struct gf_gradients *g = malloc(sizeof *g);
     struct gf_config cfg = r->recipe.cfg;
     if (!g) gf_fail(err, GF_ERR_MEMORY, "no memory for gradients");
-    if (g && gf_config_complete(&cfg, r->recipe.given, err) == GF_OK && gf_gradients_open(g, &cfg, err) == GF_OK)
+    if (g && gf_config_complete(&cfg, r->recipe.given, err) == GF_OK &&
+        gf_gradients_open(g, &cfg, dtypes, err) == GF_OK) {
+        g->pool = r->pool;
         return g;
+    }
     free(g);
     return NULL;
 }
@@ -248,11 +253,14 @@ int32_t gf_gradients_want(struct gf_gradients *g, int32_t stack, int32_t layer, 
     return GF_OK;
 }
 
-/* The f32 values of roster entry i, or with `back` their gradient in the last run; NULL for one without values of its
- * own (a tied head). Valid as long as g. */
-float *gf_gradients_weight(struct gf_gradients *g, int32_t i, int32_t back) {
-    return value_of(back ? &g->grads : &g->weights, i);
-}
+struct gf_model *gf_gradients_model(const struct gf_gradients *g) { return g->model; }
+
+/* Whether later runs keep the gradient of roster entry i. */
+void gf_gradients_want_weight(struct gf_gradients *g, int32_t i, int32_t on) { g->wanted[i] = on != 0; }
+
+/* The gradient of roster entry i in the last run; NULL for one that was not wanted, or that has no values of its own (a
+ * tied head). Valid until the next run. */
+float *gf_gradients_weight(const struct gf_gradients *g, int32_t i) { return value_of(&g->grads, i); }
 
 /* The gradient at a point in the last run; dims as of gf_session_captured. */
 const float *gf_gradients_at(const struct gf_gradients *g, int32_t stack, int32_t layer, int32_t point,

@@ -118,8 +118,9 @@ static void a_source_for_which_memory_is_missing_leaves_the_one_before(void) {
 static struct gf_gradients every_point(const struct gf_config *c) {
     struct gf_error err = {0};
     struct gf_gradients g;
-    CHECK_INT(gf_gradients_open(&g, c, &err), GF_OK);
-    gf_params_init(&g.weights, c, 5, 0.3f, 0);
+    CHECK_INT(gf_gradients_open(&g, c, NULL, &err), GF_OK);
+    CHECK_INT(gf_model_randomize(g.model, 5, 0.3f, &err), GF_OK);
+    memset(g.wanted, 1, (size_t)gf_roster_count(c));
     for (int32_t stack = 0; stack < 2; stack++)
         for (int32_t layer = -1; layer < gf_stack_layers(c); layer++)
             for (int32_t point = 0; point < GF_N_POINTS; point++) {

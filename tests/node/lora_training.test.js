@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
-import { load, train } from '../../web/lib/api/index.js';
+import { create, load, train } from '../../web/lib/api/index.js';
 import { temporaryFolder } from '../temporary.js';
 import { distance, golden, json, readTensors, refused, sameBits, top, untilEnd } from './helpers.js';
 import { safetensors } from './checkpoint_files.js';
@@ -164,6 +164,58 @@ test('a text is encoded with the model’s tokenizer; validation, a checkpoint a
   await refused(other.next(), ['bad-config', 'bad-file'], /checkpoint/);
   for (const one of [whole, later, next, other]) await one.dispose();
   assert.ok(sameBits(await logits(model), await logits(await load(join(top, 'weights/stories-1m.gguf')))));
+});
+
+/** The same model with its dequantised weights, in f32. */
+async function dequantised(model) {
+  const tensors = {};
+  for (const { name, shape, tiedTo } of model.parameters.rows)
+    if (!tiedTo) tensors[name] = { shape, data: (await model.matrix(name)).data };
+  const snake = (key) => key.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+  const fields = Object.entries(model.config).filter(([, value]) => value !== null);
+  const config = { model_type: 'glassformer', ...Object.fromEntries(fields.map(([key, x]) => [snake(key), x])) };
+  return load({ weights: safetensors(tensors), config }, { dtype: 'f32' });
+}
+
+// the weights that stay were once copied in f32, a gigabyte for Gemma 3 270M
+describe('the weights that stay are trained with as they are stored', () => {
+  const ids = Array.from({ length: 70 }, (_, i) => (i * i * 7 + 3) % 2000);
+  const wide = { d_model: 256, n_layers: 3, n_heads: 4, d_ff: 256, vocab_size: 2000, context_length: 128 };
+  const file = (name, dtype) => [`${name}, ${dtype}`, () => load(join(top, `weights/${name}.gguf`), { dtype })];
+  for (const [name, open] of [
+    file('stories-1m', 'keep'),
+    file('stories-1m-q4_0', 'keep'),
+    ...['q4_0', 'q5_0', 'f16'].map((type) => file('stories-1m', type)),
+    ...['q6_k', 'q4_k'].map((dtype) => [`random weights, ${dtype}`, () => create(wide, { seed: 4, dtype })]),
+  ])
+    test(`${name}: steps and gradients have the bits of the dequantised model`, async () => {
+      const stored = await untilEnd(open());
+      const floats = await untilEnd(dequantised(stored));
+      assert.ok(stored.memory.totalBytes < floats.memory.totalBytes);
+      const found = [];
+      for (const model of [stored, floats]) {
+        const training = run(model, { examples: [ids] }, { lora: { rank: 3, modules: 'all-linear' } });
+        const all = await losses(training);
+        const at = ['blocks.1.hook_resid_pre', 'blocks.2.attn.k.weight', 'blocks.0.norm1.weight', 'embed.weight'];
+        const { value, gradients } = await model.gradients(ids, { of: { token: 5, minus: 9 }, at });
+        found.push({ all, value, gradients });
+        await training.dispose();
+      }
+      assert.deepEqual(found[0].all, found[1].all);
+      assert.ok(found[0].all[3] < found[0].all[0]);
+      assert.equal(found[0].value, found[1].value);
+      for (const [name, { data, shape }] of Object.entries(found[0].gradients)) {
+        assert.ok(sameBits(data, found[1].gradients[name].data), name);
+        assert.equal(
+          data.length,
+          shape.reduce((a, b) => a * b),
+        );
+        assert.ok(
+          data.some((x) => x !== 0),
+          name,
+        );
+      }
+    });
 });
 
 test('a GGUF with sentence pieces and fused matrices: its own tokenizer, and the adapter without a copy of the model', async () => {

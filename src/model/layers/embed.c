@@ -58,7 +58,7 @@ void gf_embed_forward(const struct gf_pass *p, const struct gf_weights *w, const
     float *rows = projected ? e->rows : x;
     const int64_t width = gf_embed_width(c);
     for (int32_t i = 0; i < p->n; i++)
-        if (GF_TRAINS(p))
+        if (GF_TRAINS(p) && !p->training->by_panels)
             memcpy(rows + i * width, (const float *)embed->data + ids[i] * width, (size_t)width * sizeof *rows);
         else
             gf_mat_get_row(rows + i * width, embed, ids[i]);
@@ -88,7 +88,7 @@ void gf_embed_backward(const struct gf_pass *p, const struct gf_weights *w, stru
     gf_tap(p, GF_P_EMBED, dx, d, d);
     const float *from = dx;
     const int32_t *id = ids;
-    if (c->use_position && c->position == GF_POS_LEARNED)
+    if (learned && c->use_position && c->position == GF_POS_LEARNED)
         for (int32_t i = 0; i < p->n_segs; i++)
             for (int32_t r = 0, pads = 0; r < p->segs[i].n; r++, from += d) {
                 const int32_t position = position_of(p, &p->segs[i], r, *id++, &pads);
@@ -97,14 +97,14 @@ void gf_embed_backward(const struct gf_pass *p, const struct gf_weights *w, stru
             }
     if (c->n_token_types) { /* all tokens have type 0 */
         gf_tap(p, GF_P_TYPE_EMBED, dx, d, d);
-        for (int64_t i = 0; i < p->n; i++) gf_add(dw->token_type, dw->token_type, dx + i * d, d);
+        for (int64_t i = 0; dw->token_type && i < p->n; i++) gf_add(dw->token_type, dw->token_type, dx + i * d, d);
     }
     from = dx;
     if (gf_embed_projected(c)) {
         gf_linear_backward(p, &w->embed_project, &dw->embed_project, drows, 0, dx, e->rows, p->n);
         from = drows;
     }
-    for (int64_t i = 0; i < p->n; i++)
+    for (int64_t i = 0; embed && i < p->n; i++)
         gf_axpy(embed + (int64_t)ids[i] * gf_embed_width(c), from + i * gf_embed_width(c), c->embedding_scale,
                 gf_embed_width(c));
 }

@@ -61,10 +61,29 @@ struct gf_bufs {
 typedef void (*gf_gemm_fn)(int ta, int tb, int32_t m, int32_t n, int32_t k, float alpha, const float *a, int32_t lda,
                            const float *b, int32_t ldb, float beta, float *c, int32_t ldc);
 
+/* Columns first .. first + n - 1 of C = A op(W) + beta C, where W is a matrix of panels (kernels.h) without its further
+ * parts: op(W) = W^T with tb, else W. A and C have m rows, lda and ldc apart; first is a multiple of 32. */
+typedef void (*gf_panels_fn)(int tb, int32_t m, int32_t first, int32_t n, const float *a, int32_t lda,
+                             const struct gf_mat *w, float beta, float *c, int32_t ldc);
+
+/* A low-rank change of rows row0 .. row0 + rows - 1 of a matrix: scale B A, with its gradients. */
+struct gf_adapter {
+    const void *data; /* that of the matrix */
+    int32_t row0, rows, rank;
+    float scale;
+    const float *a, *b; /* [rank, cols], [rows, rank] */
+    float *da, *db;
+};
+
 /* What a pass needs in addition when a backward pass will follow. There is no cache: every segment is a whole sequence
  * from position 0 and attends to its own rows. */
 struct gf_training {
-    gf_gemm_fn gemm;    /* weights are plain row-major f32 */
+    gf_gemm_fn gemm; /* weights are plain row-major f32 where by_panels is NULL */
+    /* Weights that stay are panels of any type, and most of their gradients are NULL; adapters are added to some. */
+    gf_panels_fn by_panels;
+    const struct gf_adapter *adapters; /* [n_adapters] */
+    int32_t n_adapters;
+    float *low;         /* [n, rank] of the widest adapter */
     const float *table; /* positions from 0 on (gf_position_table), or NULL */
     float dropout;      /* share of a sublayer's output, and of the embedding, that is dropped */
     uint64_t seed;      /* the seed of this pass's dropout */

@@ -67,13 +67,32 @@ int32_t gf_export_bits(const struct gf_model *m, struct gf_data *data, double *b
     return status;
 }
 
+/* The weights as a file of this kind. */
+static int32_t put_weights(enum gf_file_kind kind, const struct gf_params *p, const struct gf_config *cfg,
+                           const struct gf_bpe *bpe, struct gf_sink *to, struct gf_error *err) {
+    if (kind == GF_FILE_WEIGHTS) return gf_export_weights(p, bpe, to, err);
+    gf_export_safetensors(p, cfg, to);
+    return GF_OK;
+}
+
+/* The same of a model with its adapter. */
+static int32_t put_merged(enum gf_file_kind kind, const struct gf_trainer *t, const struct gf_bpe *bpe,
+                          struct gf_sink *to, struct gf_error *err) {
+    struct gf_params merged;
+    int32_t status = gf_lora_merge(&t->lora, &merged, t->lanes[0].graph.gemm, err);
+    if (status == GF_OK) status = put_weights(kind, &merged, &t->cfg, bpe, to, err);
+    gf_params_close(&merged);
+    return status;
+}
+
 int32_t gf_export_file(enum gf_file_kind kind, struct gf_trainer *t, const struct gf_bpe *bpe, struct gf_sink *to,
                        struct gf_error *err) {
-    const struct gf_params *best = gf_trainer_best(t);
     switch (kind) {
-    case GF_FILE_WEIGHTS: return gf_export_weights(best, bpe, to, err);
+    case GF_FILE_WEIGHTS:
+    case GF_FILE_SAFETENSORS:
+        return t->lora.n_parts ? put_merged(kind, t, bpe, to, err)
+                               : put_weights(kind, gf_trainer_best(t), &t->cfg, bpe, to, err);
     case GF_FILE_CONFIG: gf_export_config(&t->cfg, to); return GF_OK;
-    case GF_FILE_SAFETENSORS: gf_export_safetensors(best, &t->cfg, to); return GF_OK;
     case GF_FILE_TOKENIZER: gf_bpe_write(bpe, t->cfg.kind != GF_ENCODER_DECODER, to); return GF_OK;
     case GF_FILE_STATE: gf_trainer_save(t, to); return GF_OK;
     }

@@ -919,6 +919,17 @@ export class Model {
   }
 
   /**
+   * A piece of a weight as it is stored. Called by train/.
+   * @ignore
+   * @param {number} entry  of the parameter table
+   * @param {number} from   byte
+   * @returns {Promise<Uint8Array>}
+   */
+  async storedWeight(entry, from) {
+    return this.#call('storedWeight', [entry, from]);
+  }
+
+  /**
    * The names of all points that `capture`, `edits` and `explain` accept. They are TransformerLens's, without its batch
    * axis.
    * @returns {Promise<string[]>}

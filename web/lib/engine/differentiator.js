@@ -1,8 +1,8 @@
-// differentiator.js - gradients in an instance of the binary that trains, with f32 copies of a loaded model's weights
+// differentiator.js - gradients in an instance of the binary that trains, with a copy of a loaded model's weights
 //
 // Same rules as engine/instance.js: a view is created, used and dropped within one function, and results are copies.
 import { Trainer } from './trainer.js';
-import { tensorRow } from './engine_captures.js';
+import { restorePiece, savedPiece } from './stored_weights.js';
 
 /** @import { Engine } from './engine.js' */
 /** @import { Place } from './engine_captures.js' */
@@ -14,17 +14,18 @@ export class Differentiator extends Trainer {
   /**
    * Copy the weights of a loaded model.
    * @param {Engine} engine
-   * @param {{shape: number[]}[]} rows  its parameter table
+   * @param {{dtype: string}[]} rows  its parameter table
    */
   copy(engine, rows) {
     this.configure(/** @type {import('./config/config.js').Config} */ (engine.config));
-    this.#p = this.pointer(this.x.gf_gradients_new(this.run, this.error));
-    for (const [i, { shape }] of rows.entries()) {
-      const cols = shape[shape.length - 1];
-      const to = this.x.gf_gradients_weight(this.#p, i, 0) >>> 0;
-      for (let r = 0; to && r < (shape.length > 1 ? shape[0] : 1); r++)
-        new Float32Array(this.memory.buffer, to + 4 * r * cols, cols).set(tensorRow(engine, i, r, cols));
-    }
+    this.#p = this.lendDtypes(
+      rows.map(({ dtype }) => dtype),
+      (p) => this.pointer(this.x.gf_gradients_new(this.run, p, this.error)),
+    );
+    const model = this.x.gf_gradients_model(this.#p);
+    for (const i of rows.keys())
+      for (let at = 0, piece; (piece = savedPiece(engine, i, at)).length; at += piece.length)
+        restorePiece(this, model, i, at, piece);
   }
 
   /**
@@ -34,6 +35,15 @@ export class Differentiator extends Trainer {
    */
   want({ stack, layer, point }, on) {
     this.check(this.x.gf_gradients_want(this.#p, stack, layer, point, on ? 1 : 0, this.error));
+  }
+
+  /**
+   * Choose a weight whose gradient later passes keep.
+   * @param {number} i  roster entry
+   * @param {boolean} on
+   */
+  wantWeight(i, on) {
+    this.x.gf_gradients_want_weight(this.#p, i, on ? 1 : 0);
   }
 
   /**
@@ -65,12 +75,12 @@ export class Differentiator extends Trainer {
   }
 
   /**
-   * The gradient of a weight in the last pass; null for one without values of its own.
+   * The gradient of a chosen weight in the last pass; null for one without values of its own.
    * @param {number} i      roster entry
    * @param {number} count  of its values
    */
   weight(i, count) {
-    const p = this.x.gf_gradients_weight(this.#p, i, 1);
+    const p = this.x.gf_gradients_weight(this.#p, i);
     return p ? this.floats(p, count) : null;
   }
 }

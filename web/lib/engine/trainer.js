@@ -3,13 +3,15 @@
 // Same rules as engine/instance.js: a view is created, used and dropped within one function, and results are copies.
 import { fail } from '../base/errors.js';
 import { Instance, instantiate } from './instance.js';
+import { restorePiece } from './stored_weights.js';
 
 /** @import { Config } from './config/config.js' */
 /**
  * What an adapter (LoRA) consists of. scale: alpha / rank; modules: of each the first weight in the roster, how many it
- * has, and its shape [out, in]; factors: A and B of each module to begin with; null: PEFT's beginning.
+ * has, and its shape [out, in]; dtypes: of each roster entry of the model; factors: A and B of each module to begin
+ * with; null: PEFT's beginning.
  * @typedef {{rank: number, scale: number, modules: {entry: number, count: number, shape: number[]}[],
- *   factors: Float32Array[] | null}} LoraPlan
+ *   dtypes: string[], factors: Float32Array[] | null}} LoraPlan
  */
 
 /** The files of a run by their number in src/wasm/train_abi.c. */
@@ -84,15 +86,40 @@ export class Trainer extends Instance {
   }
 
   /**
-   * Open a run that trains an adapter. The weights of the model are then given one by one.
+   * Open a run that trains an adapter. The weights of the model are then restored one by one.
    * @param {LoraPlan} plan
    */
-  openLora({ rank, scale, modules }) {
+  openLora({ rank, scale, modules, dtypes }) {
     this.lend(8 * modules.length, (p) => {
       const pairs = modules.flatMap(({ entry, count }) => [entry, count]);
       new Int32Array(this.memory.buffer, p, pairs.length).set(pairs);
-      this.check(this.x.gf_train_open_lora(this.run, rank, scale, p, modules.length, this.error));
+      this.lendDtypes(dtypes, (q) =>
+        this.check(this.x.gf_train_open_lora(this.run, rank, scale, p, modules.length, q, this.error)),
+      );
     });
+  }
+
+  /**
+   * Lend the numbers of the types of each roster entry.
+   * @template T
+   * @param {string[]} dtypes
+   * @param {(p: number) => T} call
+   */
+  lendDtypes(dtypes, call) {
+    return this.lend(dtypes.length, (p) => {
+      new Uint8Array(this.memory.buffer, p, dtypes.length).set(dtypes.map((d) => this.schema.dtypes.indexOf(d)));
+      return call(p);
+    });
+  }
+
+  /**
+   * Give a piece of the model that an adapter is trained for, as savedPiece returns it.
+   * @param {number} entry
+   * @param {number} from
+   * @param {Uint8Array} bytes
+   */
+  restoreWeight(entry, from, bytes) {
+    restorePiece(this, this.x.gf_train_model(this.run), entry, from, bytes);
   }
 
   /** Begin to train the adapter, after the last weight. @param {LoraPlan} plan */
@@ -100,7 +127,7 @@ export class Trainer extends Instance {
     factors?.forEach((values, i) => {
       new Float32Array(this.memory.buffer, this.x.gf_train_factor(this.run, i) >>> 0, values.length).set(values);
     });
-    this.x.gf_train_adapt(this.run);
+    this.check(this.x.gf_train_adapt(this.run, this.error));
   }
 
   /** A and B of each module as they are now. @param {LoraPlan} plan */

@@ -54,6 +54,7 @@ export const CALLS = {
   addAdapter: async (model, deltas) => (await adapters()).addAdapter(model, deltas),
   setAdapter: async (model, adapter) => (await adapters()).setAdapter(model, adapter),
   modules: async (model, deltas) => (await adapters()).modules(model, deltas),
+  storedWeight: async (model, entry, from) => (await analysis()).storedWeight(model, entry, from),
 
   // sessions, by number; `generate` is a stream of steps and has its own way (LoadedModel.generate)
   openSession: async (model, options, hooks) => (await model.sessions()).open(options, hooks),

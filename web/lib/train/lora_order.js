@@ -112,6 +112,7 @@ async function adapterOf(model, { rank, alpha, modules: chosen, from }) {
       rank: r,
       scale,
       modules: modules.map(({ entry, weights, shape }) => ({ entry, count: weights.length, shape })),
+      dtypes: model.parameters.rows.map(({ dtype }) => dtype),
       factors: from ? modules.flatMap(({ start }) => (start ? [start.a, start.b] : [])) : null,
     },
     adapter: { model, rank: r, alpha: scale * r, modules },

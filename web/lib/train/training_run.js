@@ -131,7 +131,7 @@ export class TrainingRun {
     const { adapter, teacher } = this.#parts;
     let opened = await this.#call('open', order);
     if (adapter) {
-      await this.#giveWeights(adapter.model);
+      await this.#giveStored(adapter.model);
       opened = await this.#call('adapt', order.checkpoint);
     }
     const { config, parameters, tokenizer, step } = opened;
@@ -147,7 +147,17 @@ export class TrainingRun {
   }
 
   /**
-   * Copy the weights of a loaded model, one after the other.
+   * Copy the weights of a loaded model as they are stored, piece by piece.
+   * @param {Lora['model']} model
+   */
+  async #giveStored(model) {
+    for (const i of model.parameters.rows.keys())
+      for (let at = 0, piece; (piece = await model.storedWeight(i, at)).length; at += piece.length)
+        await this.#call('restoreWeight', i, at, piece);
+  }
+
+  /**
+   * Copy the weights of a loaded model in f32, one after the other.
    * @param {Lora['model']} model
    */
   async #giveWeights(model) {

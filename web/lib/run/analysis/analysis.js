@@ -1,5 +1,5 @@
 // analysis.js - the functions of this folder that run beside the engine
-export { circuit, matrix } from './circuit.js';
+export { circuit, matrix, storedWeight } from './circuit.js';
 export { headScores } from './head_scores.js';
 export { sweep } from './sweep.js';
 export { attributionPatching, gradients } from './gradients.js';

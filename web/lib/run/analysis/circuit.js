@@ -1,6 +1,7 @@
 // circuit.js - whole weights, and the circuits of a head (Elhage et al. 2021, "A Mathematical Framework for Transformer
 // Circuits")
 import { tensorRow } from '../../engine/engine_captures.js';
+import { savedPiece } from '../../engine/stored_weights.js';
 import { numberInRange } from '../generation_defaults.js';
 import { fail, show } from '../../base/errors.js';
 import { lensWeight } from './lens_weights.js';
@@ -36,6 +37,14 @@ export function matrix(model, name) {
   for (let r = 0; r * cols < data.length; r++) data.set(tensorRow(model.engine, i, r, cols), r * cols);
   return { data, shape: [...shape] };
 }
+
+/**
+ * A piece of a weight's memory, for an adapter that is trained.
+ * @param {LoadedModel} model
+ * @param {number} entry  of the roster
+ * @param {number} from   byte
+ */
+export const storedWeight = (model, entry, from) => savedPiece(model.engine, entry, from);
 
 /**
  * Rows from .. from + n - 1 of a weight.

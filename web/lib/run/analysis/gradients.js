@@ -30,7 +30,7 @@ import { sweep } from './sweep.js';
  * @property {Record<string, Tensor>} [effects]  with `check`: the changes by real patching
  */
 
-/** The f32 copies, by the weights of a model. @type {WeakMap<object, Promise<Differentiator>>} */
+/** The copies, by the weights of a model. @type {WeakMap<object, Promise<Differentiator>>} */
 const copies = new WeakMap();
 
 /**
@@ -91,16 +91,18 @@ export async function gradients(model, input, o, { signal } = {}, embedding = 1)
   const copy = await copyOf(model, o.module);
   signal?.throwIfAborted();
   const wanted = [...new Set(chosen.flatMap((c) => c.points))];
+  const weights = [...new Set(chosen.flatMap((c) => c.weights))];
   /** @type {Record<string, Tensor>} */
   const found = {};
   try {
     for (const p of wanted) copy.want(p, true);
+    for (const i of weights) copy.wantWeight(i, true);
     const value = copy.ask(place, ids, source, embedding);
     for (const p of wanted) {
       const { data, dims } = copy.at(p);
       found[p.name] = { data, shape: 'QKRS'.includes(p.axes) ? dims : dims.slice(0, 2) };
     }
-    for (const i of new Set(chosen.flatMap((c) => c.weights))) {
+    for (const i of weights) {
       const { name, shape, tiedTo } = rows[i];
       const data = copy.weight(
         i,
@@ -111,6 +113,7 @@ export async function gradients(model, input, o, { signal } = {}, embedding = 1)
     return { value, gradients: found };
   } finally {
     for (const p of wanted) copy.want(p, false);
+    for (const i of weights) copy.wantWeight(i, false);
   }
 }
 
