@@ -4,12 +4,12 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { FIELDS as CONFIG_FIELDS } from '../../web/lib/engine/config/config_fields.js';
 import { camel, camelConfig, completeConfig } from '../../web/lib/engine/config/config.js';
-import { countParameters } from '../../web/lib/api/index.js';
+import { countParameters, create } from '../../web/lib/api/index.js';
 import { passFor } from '../../web/page/text/anatomy_text.js';
 import { IDEAS } from '../../web/page/text/break_text.js';
 import { CONTROLS, FURTHER, OPTIONS } from '../../web/page/text/compare_text.js';
 import { HEADS, stagesOf } from '../../web/page/text/inside_text.js';
-import { TRACE } from '../../web/page/text/count_text.js';
+import { TRACE, memoryReason } from '../../web/page/text/count_text.js';
 import { shapeSaid } from '../../web/page/text/frame_text.js';
 import { hasNumbers, tokenSentences } from '../../web/page/text/chosen_token_text.js';
 import { STAGES, stageSaid } from '../../web/page/text/stages_text.js';
@@ -304,4 +304,30 @@ test('every field but the switches can be compared, and what was chosen makes th
   const parallel = complete({ parallel_residual: true, shared_norm: true });
   const given = withField(chosen(parallel), parallel, 'parallelResidual', false);
   assert.equal('sharedNorm' in given, false, 'what needs it is no longer set');
+});
+
+// a file of 247 MB took 292 MB, and nothing said why
+test('Count says of each tensor that takes more memory than in a file by how much and why', async () => {
+  const sizes = { d_model: 256, n_layers: 1, n_heads: 4, d_ff: 512, vocab_size: 272, context_length: 32 };
+  const expected = {
+    f32: '',
+    f16: '',
+    q8_0: ': 9.0 bits per weight, 8.5 as q8_0 in a file, because each scale has 32 bits there',
+    q4_0: ': 5.0 bits per weight, 4.5 as q4_0 in a file, because each scale has 32 bits there',
+    q5_0: ': 9.0 bits per weight, 5.5 as q5_0 in a file, because each integer has 8 bits there, and each scale 32',
+    q4_k: ': 6.0 bits per weight, 4.5 as q4_k in a file, because each 32 columns have a scale and a minimum of 32 bits there',
+    q6_k: ': 8.6 bits per weight, 6.6 as q6_k in a file, because each integer has 8 bits there',
+  };
+  for (const [dtype, reason] of Object.entries(expected)) {
+    const model = await create(sizes, { dtype });
+    for (const row of model.parameters.rows)
+      assert.equal(memoryReason(row), row.shape.length === 2 && row.count ? reason : '', `${dtype}: ${row.name}`);
+    model.dispose();
+  }
+  const padded = await create({ ...sizes, vocab_size: 257 }, { dtype: 'f32' });
+  assert.match(
+    memoryReason(padded.parameters.rows[0]),
+    /^: 33\.8 bits per weight, 32\.0 as f32.* padded to a multiple/,
+  );
+  padded.dispose();
 });

@@ -60,13 +60,35 @@ export const countCheck = (inFile, counted) =>
 /** Weights that one token uses in a model with experts. */
 export const usedByToken = (active) => say`${int(active)} active per token · `;
 
+/** Why a type takes more bits in memory than in a file; other types only for rows that are padded. */
+const WIDER = /** @type {Record<string, string>} */ ({
+  q8_0: say`each scale has 32 bits there`,
+  q4_0: say`each scale has 32 bits there`,
+  q4_1: say`each scale and each minimum has 32 bits there`,
+  q4_k: say`each 32 columns have a scale and a minimum of 32 bits there`,
+  q5_0: say`each integer has 8 bits there, and each scale 32`,
+  q5_1: say`each integer has 8 bits there, and each scale and minimum 32`,
+  q6_k: say`each integer has 8 bits there`,
+});
+
 /**
- * Where a tensor is in linear memory.
- * @param {{ address: number, memoryBytes: number }} row
+ * How many bits a weight of a tensor has in memory and in a file, and why; '' where they are equal.
+ * @param {{ dtype: string, count: number, bytes: number, memoryBytes: number }} row
+ */
+export function memoryReason({ dtype, count, bytes: inFile, memoryBytes }) {
+  if (!count || memoryBytes <= inFile) return '';
+  const bits = (/** @type {number} */ n) => ((8 * n) / count).toFixed(1);
+  const why = WIDER[dtype] ?? say`the rows are padded to a multiple of 16`;
+  return say`: ${bits(memoryBytes)} bits per weight, ${bits(inFile)} as ${dtype} in a file, because ${why}`;
+}
+
+/**
+ * Where a tensor is in linear memory, and why it takes more there than in a file.
+ * @param {{ address: number, dtype: string, count: number, bytes: number, memoryBytes: number }} row
  * @param {string[]} others  tensors of the same matrix
  */
 export const tensorPlace = (row, others) =>
-  say`at ${int(row.address)} in linear memory, ${int(row.memoryBytes)} bytes there${others.length ? say`, one matrix with ${others.join(' and ')}` : ''}`;
+  say`at ${int(row.address)} in linear memory, ${int(row.memoryBytes)} bytes there${others.length ? say`, one matrix with ${others.join(' and ')}` : ''}${memoryReason(row)}`;
 
 /** Instead of a time, before the first token is written. */
 export const UNMEASURED = say`not measured yet`;
