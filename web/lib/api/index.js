@@ -240,7 +240,7 @@ export async function toSafetensors(tensors) {
 /** @typedef {PointEdit | FeatureEdit} Edit */
 /**
  * A change of a feature of a dictionary: its value z becomes scale z + add, that is, the difference times the feature's
- * direction is added to the values. Consecutive edits of one dictionary read its features before they change the values.
+ * direction is added to the values. Consecutive edits of one dictionary read its features before the values change.
  * @typedef {object} FeatureEdit
  * @property {import('./dictionary.js').Dictionary} dictionary
  * @property {number} feature

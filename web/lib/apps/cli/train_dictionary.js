@@ -25,7 +25,8 @@ async function lineOf(made, index) {
   const [{ tokens = [], at = 0 } = {}] = contexts;
   const text = tokens.map((token, i) => (i === at ? `[${token.text}]` : token.text)).join('');
   const words = promoted.map((token) => JSON.stringify(token.text)).join(' ');
-  return `${String(index).padStart(6)}  ${fixed(100 * density, 2).padStart(5)} %  ${text.replaceAll('\n', ' ')}  -> ${words}`;
+  const share = `${fixed(100 * density, 2).padStart(5)} %`;
+  return `${String(index).padStart(6)}  ${share}  ${text.replaceAll('\n', ' ')}  -> ${words}`;
 }
 
 /**
