@@ -32,10 +32,17 @@ async function filesOfLabs() {
   return labs.flatMap(({ model }) => (model && !model.endsWith('/') ? [[`weights/${model}`, `weights/${model}`]] : []));
 }
 
+/** The files of the dictionary of the view Features. */
+const DICTIONARY = ['cfg.json', 'sae_weights.safetensors', 'token_table.safetensors', 'features.json'];
+
 /** The files of the models that the page offers, and of the labs, beside the page, built or in development. */
 async function shippedFiles() {
   const models = SHIPPED.flatMap(({ file, parts = [''] }) => parts.map((part) => [file + part, file + part]));
-  const files = new Map([...models, ...(await filesOfLabs())].filter(([, file]) => existsSync(join(here, file))));
+  const folder = 'weights/dictionaries/stories';
+  const dictionary = DICTIONARY.map((name) => [`${folder}/${name}`, `${folder}/${name}`]);
+  const files = new Map(
+    [...models, ...dictionary, ...(await filesOfLabs())].filter(([, file]) => existsSync(join(here, file))),
+  );
   return {
     name: 'shipped-files',
     configureServer(server) {

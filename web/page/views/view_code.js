@@ -8,6 +8,7 @@ export const VIEW_CODE = {
   train: () => import('./train/Train.svelte'),
   learn: () => import('./learn/Learn.svelte'),
   labs: () => import('./labs/LabsView.svelte'),
+  features: () => import('./features/FeaturesView.svelte'),
 };
 
 /** An extra of the view Learn. */

@@ -1,7 +1,7 @@
 // views.js - the views of the page, how an address names one, and their panels that an address can hide
 import { say } from '../base/language.js';
 
-/** @typedef {'write' | 'inside' | 'count' | 'experiment' | 'train' | 'learn' | 'labs'} View */
+/** @typedef {'write' | 'inside' | 'count' | 'experiment' | 'train' | 'learn' | 'labs' | 'features'} View */
 
 /** @type {{ id: View, name: string }[]} in the order of their tabs */
 export const VIEWS = [
@@ -12,6 +12,7 @@ export const VIEWS = [
   { id: 'train', name: say`Train` },
   { id: 'learn', name: say`Learn` },
   { id: 'labs', name: say`Labs` },
+  { id: 'features', name: say`Features` },
 ];
 
 /**
