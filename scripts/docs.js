@@ -22,10 +22,11 @@ const page = join(top, 'docs/api.md');
 const FURTHER = {
   'api/model':
     'Message MessageCall Tool ToolCall WritingOptions ChatOnly ChatExtras Completion ReadOptions PairOptions ' +
-    'EmbedExtras DistributionOptions DistributionExtras LensExtras LossExtras ' +
+    'EmbedExtras ClassifyExtras Classified DistributionOptions DistributionExtras LensExtras LossExtras ' +
     'AttributionExtras ExplainExtras SessionOptions',
   'api/estimate': 'EstimateOptions',
   'run/inspect/attribution': 'Part',
+  'run/inspect/classify': 'Labelled',
   'run/inspect/edits': 'EditValues',
   'train/dictionaries/active_features': 'FeatureContext',
   'train/dictionaries/dictionary_report': 'Reconstruction',

@@ -54,7 +54,9 @@ enum gf_ffn_kind { GF_FFNS(GF_ENUMERATOR) };
     E(position, "none", "sinusoidal", "learned", "rope", "alibi")                                                      \
     E(sinusoid_pairs, "adjacent", "half", "half_inclusive")                                                            \
     E(rope_pairs, "half", "adjacent")                                                                                  \
-    E(rope_scaling, "none", "linear", "llama3", "yarn", "dynamic", "longrope")
+    E(rope_scaling, "none", "linear", "llama3", "yarn", "dynamic", "longrope")                                         \
+    E(label_pooling, "none", "last", "first", "mean", "pooler")                                                        \
+    E(label_transform, "none", "tanh", "relu", "gelu_erf", "gelu_tanh", "silu")
 enum { GF_DECODER, GF_ENCODER, GF_ENCODER_DECODER };
 enum { GF_LAYERNORM, GF_RMSNORM, GF_NO_NORM }; /* values of norm; final_norm_kind has the first two */
 /* Before the sublayer; after its residual sum; before the sublayer and on its output; on its output alone. */
@@ -75,6 +77,8 @@ enum {
     GF_ROPE_SCALING_DYNAMIC,
     GF_ROPE_SCALING_LONGROPE
 };
+enum { GF_LABELS_OF_EACH, GF_LABELS_OF_LAST, GF_LABELS_OF_FIRST, GF_LABELS_OF_MEAN, GF_LABELS_OF_POOLER };
+enum { GF_LABEL_NONE, GF_LABEL_TANH, GF_LABEL_RELU, GF_LABEL_GELU_ERF, GF_LABEL_GELU_TANH, GF_LABEL_SILU };
 
 /* GF_WORDS_kind, GF_WORDS_norm, ...: the number of words. */
 #define GF_COUNT(field, ...) GF_WORDS_##field = sizeof(const char *[]){__VA_ARGS__} / sizeof(const char *),
@@ -91,6 +95,8 @@ GF_LAST(position, GF_POS_ALIBI)
 GF_LAST(sinusoid_pairs, GF_SINUSOID_HALF_INCLUSIVE)
 GF_LAST(rope_pairs, GF_ROPE_ADJACENT)
 GF_LAST(rope_scaling, GF_ROPE_SCALING_LONGROPE)
+GF_LAST(label_pooling, GF_LABELS_OF_POOLER)
+GF_LAST(label_transform, GF_LABEL_SILU)
 
 /* GF_FFNS, GF_ENUMS and the four tables below are the only place that says what a configuration may be.
  * scripts/config_fields.js makes web/lib/engine/config/config_fields.js from them, so their expressions use only what
@@ -188,7 +194,15 @@ GF_LAST(rope_scaling, GF_ROPE_SCALING_LONGROPE)
     X(int32_t, mlm_head, 0, 0, 1,                                                                                      \
       "encoders: logits of each position, from a linear layer, the activation in `ffn` and a norm before the head; "   \
       "false: an encoder has no logits")                                                                               \
-    X(int32_t, tie_word_embeddings, c->kind != GF_ENCODER || c->mlm_head, 0, 1,                                        \
+    X(int32_t, n_labels, 0, 0, 1 << 16,                                                                                \
+      "labels of a classifier, whose logits take the place of those of the vocabulary; 0: there is none")              \
+    X(int32_t, label_pooling, GF_LABELS_OF_EACH, 0, GF_WORDS_label_pooling - 1,                                        \
+      "the state that a classifier reads: of each position (none) or of the last one; of an encoder also the first, "  \
+      "the mean or the pooler's output")                                                                               \
+    X(int32_t, label_transform, GF_LABEL_NONE, 0, GF_WORDS_label_transform - 1,                                        \
+      "activation of a linear layer before the classifier; none: there is no such layer")                              \
+    X(int32_t, label_norm, 0, 0, 1, "a norm between this layer and the classifier (ModernBERT)")                       \
+    X(int32_t, tie_word_embeddings, (c->kind != GF_ENCODER || c->mlm_head) && c->n_labels == 0, 0, 1,                  \
       "the head uses the embedding's matrix")                                                                          \
     X(int32_t, d_embed, 0, 0, 1 << 16,                                                                                 \
       "width of an embedding that is projected to d_model (OPT); 0: it has d_model and is not")                        \
@@ -226,8 +240,8 @@ GF_LAST(rope_scaling, GF_ROPE_SCALING_LONGROPE)
     X(!c->qk_norm || c->qk_norm_kind == GF_QK_RMSNORM || !c->norm_gain, bias_qk_norm)                                  \
     X(c->kind != GF_ENCODER, pooler)                                                                                   \
     X(c->kind != GF_ENCODER, mlm_head)                                                                                 \
-    X(c->kind == GF_ENCODER && !c->mlm_head, tie_word_embeddings)                                                      \
-    X(c->kind == GF_ENCODER && !c->mlm_head, bias_head)
+    X((c->kind == GF_ENCODER && !c->mlm_head) || c->n_labels > 0, tie_word_embeddings)                                 \
+    X(c->kind == GF_ENCODER && !c->mlm_head && c->n_labels == 0, bias_head)
 
 /* X(condition, sentence): what must hold between the fields once each is in its range, checked in this order. In the
  * refusal {field} becomes the field's name and value. GF_GIVEN(field): it was given, not filled in. c->list.n: the
@@ -263,6 +277,14 @@ GF_LAST(rope_scaling, GF_ROPE_SCALING_LONGROPE)
       "{n_encoder_heads} does not fit n_kv_heads below n_heads, qk_norm, rotary positions or relative_buckets")        \
     X(c->kind == GF_ENCODER_DECODER || c->shared_embedding, "only an encoder_decoder can have two embeddings")         \
     X(c->kind != GF_ENCODER || !c->causal || !c->mlm_head, "mlm_head does not fit causal true")                        \
+    X(c->n_labels == 0 || !c->mlm_head, "{n_labels} does not fit mlm_head")                                            \
+    X(c->n_labels > 0 || (c->label_pooling == GF_LABELS_OF_EACH && c->label_transform == GF_LABEL_NONE),               \
+      "{label_pooling} and {label_transform} need n_labels above 0")                                                   \
+    X(c->label_transform != GF_LABEL_NONE || !c->label_norm, "label_norm needs a label_transform")                     \
+    X(!c->label_norm || c->norm != GF_NO_NORM, "label_norm does not fit {norm}")                                       \
+    X(c->label_pooling == GF_LABELS_OF_EACH || (c->label_pooling == GF_LABELS_OF_LAST) == (c->kind != GF_ENCODER),     \
+      "{label_pooling} does not fit {kind}")                                                                           \
+    X(c->label_pooling != GF_LABELS_OF_POOLER || c->pooler, "{label_pooling} needs pooler")                            \
     X(c->ffn == GF_NO_FFN ? c->d_ff == 0 : c->d_ff > 0, "{d_ff} does not fit {ffn}")                                   \
     X(c->ffn != GF_NO_FFN || (!c->n_experts && !c->parallel_residual && !c->mlm_head),                                 \
       "{ffn} does not fit n_experts, parallel_residual or mlm_head")                                                   \
@@ -474,12 +496,13 @@ int32_t gf_session_start(struct gf_session *s, int32_t layer, const float *strea
 /* Decode one token for each of n sessions of one model in one pass over the weights; the same bits as n evals. n is 1
  * .. GF_CHUNK; no session twice, none that captures, edits or traces. On failure no session changes. */
 int32_t gf_eval_batch(struct gf_session *const *sessions, const int32_t *ids, int32_t n, struct gf_error *err);
-/* After eval (of an encoder with an mlm_head: encode): logits [n, vocab_size] of rows row0 .. row0 + n - 1 of the last
- * one. Valid until the next call on s. */
+/* After eval (of an encoder with an mlm_head or a classifier: encode): logits [n, vocab_size or n_labels] of rows row0
+ * .. row0 + n - 1 of the last one. A classifier of an encoder that reads one state of each source has a row for each
+ * source. Valid until the next call on s. */
 const float *gf_session_logits(struct gf_session *s, int32_t row0, int32_t n, struct gf_error *err);
 /* Run the encoder over a source of n tokens. mask: [n], 0 hides a position, or NULL. types: [n] the type of each token,
  * or NULL: all 0. For kind 'encoder' gf_session_hidden then returns the states, with a pooler gf_session_pooled, and
- * with an mlm_head gf_session_logits; for 'encoder_decoder' the cross-attention's keys and values are computed and the
+ * with a head gf_session_logits; for 'encoder_decoder' the cross-attention's keys and values are computed and the
  * decoder restarts at length 0. */
 int32_t gf_session_encode(struct gf_session *s, const int32_t *ids, const int32_t *types, const uint8_t *mask,
                           int32_t n, struct gf_error *err);
@@ -608,7 +631,8 @@ int32_t gf_distribution(float *probs, const float *logits, int32_t n, const stru
     X(GF_P_LN_FINAL, "@ln_final.hook_normalized", 'D')                                                                 \
     X(GF_P_LN_HEAD_SCALE, "@mlm_head.ln.hook_scale", '1')                                                              \
     X(GF_P_LN_HEAD, "@mlm_head.ln.hook_normalized", 'D')                                                               \
-    X(GF_P_POOLED, "@pooler.hook_pooler_out", 'P')
+    X(GF_P_POOLED, "@pooler.hook_pooler_out", 'P')                                                                     \
+    X(GF_P_LABEL_INPUT, "@classifier.hook_input", 'P') /* of one for the whole input: what its matrix reads */
 enum gf_point { GF_POINTS(GF_ENUMERATOR) GF_N_POINTS };
 
 /* Start (on = 1) or stop capturing a point in later evals (stack decoder) or encodes (stack encoder). layer: -1 for

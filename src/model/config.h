@@ -86,6 +86,21 @@ static inline int32_t gf_rotary_kv_heads(const struct gf_config *c) {
 static inline int32_t gf_embed_width(const struct gf_config *c) { return c->d_embed > 0 ? c->d_embed : c->d_model; }
 static inline int gf_embed_projected(const struct gf_config *c) { return c->d_embed > 0; }
 
+/* The width of the logits: labels of a classifier, otherwise tokens. */
+static inline int32_t gf_head_rows(const struct gf_config *c) { return c->n_labels > 0 ? c->n_labels : c->vocab_size; }
+/* Whether a model has a head. */
+static inline int gf_has_head(const struct gf_config *c) {
+    return c->kind != GF_ENCODER || c->mlm_head || c->n_labels > 0;
+}
+/* Whether a classifier reads one state for each sequence, which the engine makes of those of all positions. */
+static inline int gf_label_pooled(const struct gf_config *c) {
+    return c->label_pooling != GF_LABELS_OF_EACH && c->label_pooling != GF_LABELS_OF_LAST;
+}
+/* Whether there is a linear layer between the states and the head. */
+static inline int gf_head_transformed(const struct gf_config *c) {
+    return c->mlm_head || c->label_transform != GF_LABEL_NONE;
+}
+
 /* Whether the norms in the blocks and of the embedding exist and are not switched off. */
 static inline int gf_has_norms(const struct gf_config *c) { return c->norm != GF_NO_NORM && c->use_norm; }
 /* Where a sublayer has norms. */

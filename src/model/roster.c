@@ -52,15 +52,19 @@
     BLOCKS(c->kind == GF_DECODER, "blocks.", GF_STACK_DECODER, c->n_layers, w->blocks, 0)                              \
     PART(c->final_norm, "final_norm.", final_norm, GF_C_FINAL_NORM, w->final_norm)                                     \
     PART(c->pooler, "pooler.", dense, GF_C_HEAD, w->pooler)                                                            \
-    PART(c->mlm_head, "head_transform.", dense, GF_C_HEAD, w->head_transform)                                          \
-    PART(c->mlm_head, "head_norm.", norm, GF_C_HEAD, w->head_norm)                                                     \
+    PART(c->mlm_head || c->label_transform != GF_LABEL_NONE, "head_transform.", dense, GF_C_HEAD, w->head_transform)   \
+    PART(c->mlm_head || c->label_norm, "head_norm.", norm, GF_C_HEAD, w->head_norm)                                    \
     COMPONENT(GF_C_HEAD)                                                                                               \
     MATRIX(c->d_embed > 0, "head_project.weight", c->d_embed, c->d_model, w->head_project.w)                           \
     TIED(c->tie_word_embeddings, "head.weight", "embed.weight")                                                        \
-    MATRIX(!c->tie_word_embeddings && c->d_embed > 0, "head.weight", c->vocab_size, c->d_embed, w->head.w)             \
-    MATRIX(!c->tie_word_embeddings && c->d_embed == 0 && (c->kind != GF_ENCODER || c->mlm_head), "head.weight",        \
-           c->vocab_size, c->d_model, w->head.w)                                                                       \
-    VECTOR(c->bias_head, "head.bias", c->vocab_size, w->head.b)
+    MATRIX(!c->tie_word_embeddings && c->d_embed > 0 && c->n_labels == 0, "head.weight", c->vocab_size, c->d_embed,    \
+           w->head.w)                                                                                                  \
+    MATRIX(!c->tie_word_embeddings && c->d_embed == 0 && c->n_labels == 0 && (c->kind != GF_ENCODER || c->mlm_head),   \
+           "head.weight", c->vocab_size, c->d_model, w->head.w)                                                        \
+    MATRIX(c->n_labels > 0 && c->d_embed > 0, "head.weight", c->n_labels, c->d_embed, w->head.w)                       \
+    MATRIX(c->n_labels > 0 && c->d_embed == 0, "head.weight", c->n_labels, c->d_model, w->head.w)                      \
+    VECTOR(c->bias_head && c->n_labels == 0, "head.bias", c->vocab_size, w->head.b)                                    \
+    VECTOR(c->bias_head && c->n_labels > 0, "head.bias", c->n_labels, w->head.b)
 
 #define BLOCK_WEIGHTS                                                                                                  \
     PART(1, "norm1.", norm, GF_C_NORM, w->norm[GF_SELF_ATTENTION])                                                     \

@@ -59,9 +59,9 @@ struct gf_weights {
     struct gf_ffn *experts;                        /* those of all layers: gf_block.experts.each points into it */
     struct gf_norm final_norm, encoder_final_norm;
     struct gf_linear pooler;         /* [d_model, d_model] */
-    struct gf_linear head_transform; /* mlm_head: [d_model, d_model], with the norm after it */
+    struct gf_linear head_transform; /* mlm_head, label_transform: [d_model, d_model], with the norm after it */
     struct gf_norm head_norm;
     struct gf_linear head_project; /* [d_embed, d_model]; as embed_project */
-    struct gf_linear head;         /* [vocab_size, d_embed]; a tied head is the embedding's matrix itself */
+    struct gf_linear head;         /* [gf_head_rows, d_embed]; a tied head is the embedding's matrix itself */
 };
 #endif

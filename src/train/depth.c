@@ -31,7 +31,7 @@ static void measure(const struct gf_graph *g, const struct gf_params *grads, int
 
 int32_t gf_depth_measure(const struct gf_config *cfg, uint64_t seed, int32_t n, struct gf_depth *out,
                          struct gf_error *err) {
-    const int32_t status = gf_graph_check(cfg, err);
+    const int32_t status = gf_graph_check(cfg, 1, err);
     if (status != GF_OK) return status;
     if (cfg->kind != GF_DECODER || n < 2 || n > GF_DEPTH_TOKENS)
         return gf_fail(err, GF_ERR_ARGUMENT, "depth is measured in decoders, on 2 to %d tokens", GF_DEPTH_TOKENS);

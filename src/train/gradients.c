@@ -8,7 +8,7 @@
 int32_t gf_gradients_open(struct gf_gradients *g, const struct gf_config *cfg, const uint8_t *dtypes,
                           struct gf_error *err) {
     memset(g, 0, sizeof *g);
-    int32_t status = gf_graph_check(cfg, err);
+    int32_t status = gf_graph_check(cfg, 0, err);
     if (status != GF_OK) return status;
     g->cfg = *cfg;
     g->model = gf_model_open(cfg, dtypes, err);
@@ -76,6 +76,7 @@ int32_t gf_gradients_run(struct gf_gradients *g, const struct gf_question *q, do
     if (q->n < 1 || q->n > most || q->n_source > most)
         return gf_fail(err, GF_ERR_CONTEXT, "%d tokens and %d of the source do not fit the context of %d", q->n,
                        q->n_source, most);
+    if (g->cfg.n_labels && q->metric.row < 0) return gf_graph_check(&g->cfg, 1, err);
     struct gf_graph graph;
     if (gf_graph_open(&graph, &g->cfg, q->n, q->n_source, 1, gf_gemm))
         return gf_fail(err, GF_ERR_MEMORY, "no memory for the activations of %d tokens", q->n);

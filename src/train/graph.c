@@ -17,7 +17,7 @@
 /* Logits in memory at a time: of so many rows at most, and, but for a few rows, so many. */
 enum { LOSS_ROWS = 256, LOSS_ROWS_LEAST = 16, LOGITS_MOST = 1 << 24 };
 static int32_t loss_rows(const struct gf_config *c) {
-    const int32_t rows = LOGITS_MOST / c->vocab_size;
+    const int32_t rows = LOGITS_MOST / gf_head_rows(c);
     return rows > LOSS_ROWS ? LOSS_ROWS : rows < LOSS_ROWS_LEAST ? LOSS_ROWS_LEAST : rows;
 }
 
@@ -127,40 +127,59 @@ static void plan_stack(struct gf_graph *g, struct gf_stack_graph *s, int32_t sta
     plan_back(g, &s->back, n, n_source);
 }
 
+/* The rows between the states and the head. */
+static void plan_head(struct gf_graph *g) {
+    const struct gf_config *c = &g->cfg;
+    const int64_t d = c->d_model;
+    const int pooled = gf_label_pooled(c);
+    const int32_t n = pooled ? g->max_seqs : g->max_rows;
+    struct gf_transformed *t = &g->transformed;
+    take(g, &g->pooled, pooled && c->pooler ? n : 0, d);
+    take(g, &g->label_rows, pooled ? n : 0, d);
+    t->out = g->label_rows;
+    if (!gf_head_transformed(c)) return;
+    take(g, &t->pre, n, d);
+    take(g, &t->active, n, d);
+    t->out = t->active;
+    if (!c->mlm_head && !c->label_norm) return;
+    take(g, &t->out, n, d);
+    take(g, &t->mean, n, 1);
+    take(g, &t->rstd, n, 1);
+}
+
 /* All buffers. */
 static void plan(struct gf_graph *g) {
     const struct gf_config *c = &g->cfg;
-    const int64_t d = c->d_model, n = g->max_rows;
+    const int64_t n = g->max_rows;
     const int projected = gf_embed_projected(c);
     take(g, &g->table, c->context_length, gf_position_width(c));
     take(g, &g->drows, projected ? n : 0, gf_embed_width(c));
     take(g, &g->projected, projected ? loss_rows(c) : 0, gf_embed_width(c));
     take(g, &g->dprojected, projected ? loss_rows(c) : 0, gf_embed_width(c));
-    take(g, &g->capped, c->logit_softcap > 0 ? loss_rows(c) : 0, c->vocab_size);
+    take(g, &g->capped, c->logit_softcap > 0 ? loss_rows(c) : 0, gf_head_rows(c));
     take(g, &g->work, (int64_t)gf_attend_whole_work(c->context_length) + c->d_head, 1);
-    take(g, &g->logits, loss_rows(c), c->vocab_size);
-    float *rows = NULL;
-    take(g, &rows, c->mlm_head ? n : 0, 3 * d + 2);
-    if (rows)
-        g->transformed =
-            (struct gf_transformed){rows, rows + n * d, rows + 2 * n * d, rows + 3 * n * d, rows + 3 * n * d + n};
+    take(g, &g->logits, loss_rows(c), gf_head_rows(c));
+    plan_head(g);
     plan_stack(g, &g->decoder, gf_main_stack(c), g->max_rows, g->max_source);
     if (g->max_source) plan_stack(g, &g->encoder, GF_STACK_ENCODER, g->max_source, 0);
 }
 
 /* The feature of a configuration whose gradient is not implemented, or NULL. */
 static const char *lacks(const struct gf_config *cfg) {
-    if (cfg->kind == GF_ENCODER && !cfg->mlm_head) return "an encoder without mlm_head";
+    if (!gf_has_head(cfg)) return "an encoder without mlm_head";
     if (cfg->clip_qkv > 0) return "clip_qkv";
     if (cfg->rope_scaling == GF_ROPE_SCALING_DYNAMIC) return "rope_scaling dynamic";
     if (cfg->rope_scaling == GF_ROPE_SCALING_LONGROPE) return "rope_scaling longrope";
     return NULL;
 }
 
-int32_t gf_graph_check(const struct gf_config *cfg, struct gf_error *err) {
+int32_t gf_graph_check(const struct gf_config *cfg, int loss, struct gf_error *err) {
     const int32_t status = gf_config_check(cfg, err);
-    if (status != GF_OK || !lacks(cfg)) return status;
-    return gf_fail(err, GF_ERR_UNSUPPORTED, "the gradient of %s is not implemented: it cannot be trained", lacks(cfg));
+    if (status != GF_OK) return status;
+    if (lacks(cfg))
+        return gf_fail(err, GF_ERR_UNSUPPORTED, "the gradient of %s is not implemented: it cannot be trained",
+                       lacks(cfg));
+    return loss && cfg->n_labels ? gf_fail(err, GF_ERR_UNSUPPORTED, "a classifier has no loss of tokens") : GF_OK;
 }
 
 /* Returns 0, or -1 if memory is missing. */
@@ -182,6 +201,7 @@ int gf_graph_open(struct gf_graph *g, const struct gf_config *cfg, int32_t max_r
     if (longest < cfg->context_length) g->cfg.context_length = longest; /* no sequence reaches farther */
     cfg = &g->cfg;
     g->max_rows = max_rows;
+    g->max_seqs = max_seqs;
     g->max_source = cfg->kind == GF_ENCODER_DECODER ? max_source : 0;
     g->gemm = gemm;
     if (open_stack(&g->decoder, cfg, GF_STACK_DECODER, cfg->n_layers, max_seqs) ||
@@ -263,7 +283,10 @@ struct run { /* the pass of each stack */
     struct gf_pass decoder, encoder; /* the passes over the stacks of struct gf_graph */
 };
 
-/* From the ids to g->decoder.hidden. */
+/* Whether there is anything between the states and the head. */
+static int between(const struct gf_config *c) { return gf_head_transformed(c) || gf_label_pooled(c); }
+
+/* From the ids to g->decoder.hidden, and to what the head reads. */
 static void forward(struct gf_graph *g, struct run *r, const struct gf_weights *w, const struct gf_batch *batch,
                     float dropout, uint64_t seed) {
     const struct gf_config *c = &g->cfg;
@@ -306,18 +329,20 @@ static void forward(struct gf_graph *g, struct run *r, const struct gf_weights *
         forward_stack(&g->encoder, &r->encoder, w, batch->source_ids);
     }
     forward_stack(&g->decoder, &r->decoder, w, batch->ids);
-    if (c->mlm_head) gf_transform_forward(&r->decoder, w, &g->transformed, g->decoder.hidden);
+    if (c->pooler && gf_label_pooled(c)) gf_pooler_forward(&r->decoder, w, g->pooled, g->decoder.hidden);
+    if (between(c))
+        gf_before_head_forward(&r->decoder, w, &g->transformed, g->label_rows, g->pooled, g->decoder.hidden);
 }
 
 /* The rows that the head reads. */
-static float *head_rows(const struct gf_graph *g) { return g->cfg.mlm_head ? g->transformed.out : g->decoder.hidden; }
+static float *head_rows(const struct gf_graph *g) { return between(&g->cfg) ? g->transformed.out : g->decoder.hidden; }
 
 /* The metric, if its row is one of the n rows from `first` on; their logits become its gradient. */
-static double differentiate(float *logits, const struct gf_metric *m, int32_t first, int32_t n, int32_t vocab_size) {
+static double differentiate(float *logits, const struct gf_metric *m, int32_t first, int32_t n, int32_t width) {
     const int32_t row = m->row - first, here = row >= 0 && row < n;
-    float *x = logits + (int64_t)(here ? row : 0) * vocab_size;
+    float *x = logits + (int64_t)(here ? row : 0) * width;
     const double value = here ? (double)x[m->token] - (m->minus >= 0 ? (double)x[m->minus] : 0) : 0;
-    memset(logits, 0, (size_t)n * (size_t)vocab_size * sizeof *logits);
+    memset(logits, 0, (size_t)n * (size_t)width * sizeof *logits);
     if (here) x[m->token] += 1;
     if (here && m->minus >= 0) x[m->minus] -= 1;
     return value;
@@ -329,7 +354,8 @@ static double head(struct gf_graph *g, const struct gf_pass *p, const struct gf_
                    const struct gf_batch *batch, float scale, const struct run *teacher_runs, int32_t n_teachers) {
     const struct gf_config *c = &g->cfg;
     const int32_t *teacher_targets = batch->teacher_targets ? batch->teacher_targets : batch->targets;
-    const int32_t from = g->metric ? g->metric->row : 0, to = g->metric ? from + 1 : batch->n, most = loss_rows(c);
+    const int32_t width = gf_head_rows(c), rows = gf_label_pooled(c) ? batch->n_seqs : batch->n, most = loss_rows(c);
+    const int32_t from = g->metric ? g->metric->row : 0, to = g->metric ? from + 1 : rows;
     double loss = 0;
     g->right = 0;
     if (g->metric && dw) memset(g->decoder.dhidden, 0, (size_t)batch->n * (size_t)c->d_model * sizeof(float));
@@ -337,16 +363,15 @@ static double head(struct gf_graph *g, const struct gf_pass *p, const struct gf_
         const int32_t n = to - i < most ? to - i : most;
         const int64_t offset = (int64_t)i * c->d_model;
         gf_head_forward(p, w, g->logits, g->projected, head_rows(g) + offset, n);
-        if (g->capped && dw) memcpy(g->capped, g->logits, (size_t)n * (size_t)c->vocab_size * sizeof *g->logits);
-        loss += g->metric
-                    ? differentiate(g->logits, g->metric, i, n, c->vocab_size)
-                    : gf_cross_entropy(g->logits, batch->targets + i, n, c->vocab_size, scale, dw != NULL, &g->right);
+        if (g->capped && dw) memcpy(g->capped, g->logits, (size_t)n * (size_t)width * sizeof *g->logits);
+        loss += g->metric ? differentiate(g->logits, g->metric, i, n, width)
+                          : gf_cross_entropy(g->logits, batch->targets + i, n, width, scale, dw != NULL, &g->right);
         for (int32_t k = 0; k < n_teachers; k++) {
             const struct gf_teacher *teacher = &g->teachers[k];
             struct gf_graph *other = teacher->graph;
             gf_head_forward(&teacher_runs[k].decoder, teacher->w, other->logits, other->projected,
                             head_rows(other) + (int64_t)i * other->cfg.d_model, n);
-            gf_distil(g->logits, other->logits, teacher_targets + i, n, c->vocab_size, scale * teacher->share);
+            gf_distil(g->logits, other->logits, teacher_targets + i, n, width, scale * teacher->share);
         }
         if (dw)
             gf_head_backward(p, w, dw, g->decoder.dhidden + offset, g->logits, g->capped, g->projected, g->dprojected,
@@ -369,9 +394,10 @@ double gf_graph_run(struct gf_graph *g, const struct gf_weights *w, struct gf_we
 
     r.decoder.observe = r.encoder.observe = g->observe;
     float *dhidden = d->dhidden;
-    if (c->mlm_head) {
+    if (between(c)) {
         dhidden = d->back.out;
-        gf_transform_backward(&r.decoder, w, dw, dhidden, d->dhidden, &g->transformed, d->hidden);
+        gf_before_head_backward(&r.decoder, w, dw, dhidden, d->back.in, d->dhidden, &g->transformed, g->label_rows,
+                                g->pooled, d->hidden);
     }
     if (c->kind == GF_ENCODER_DECODER) {
         d->back.encoded = e->dhidden;

@@ -19,7 +19,8 @@ struct gf_teacher {
 };
 enum { GF_TEACHERS = 4 };
 
-/* What is differentiated instead of the loss: the logit of `token` after a row, less that of `minus` (-1: of none). */
+/* What is differentiated instead of the loss: the logit of `token` (of a classifier: of a label) after a row, less that
+ * of `minus` (-1: of none). A classifier of a whole sequence has the row 0. */
 struct gf_metric {
     int32_t row, token, minus;
 };
@@ -42,7 +43,7 @@ struct gf_stack_graph {
 
 struct gf_graph { /* the activations of one batch; each batch that runs at the same time needs its own */
     struct gf_config cfg;
-    int32_t max_rows, max_source;
+    int32_t max_rows, max_source, max_seqs;
     gf_gemm_fn gemm;
     const struct gf_teacher *teachers; /* [n_teachers] the caller's; used when gradients are computed */
     int32_t n_teachers;                /* 0 .. GF_TEACHERS */
@@ -61,14 +62,16 @@ struct gf_graph { /* the activations of one batch; each batch that runs at the s
     float *table, *work;
     float *drows;                      /* gradient of the embedding before its projection */
     float *projected, *dprojected;     /* [loss_rows, d_embed] hidden states before the head */
-    float *capped;                     /* [loss_rows, vocab_size] a copy of the logits, with a soft cap */
-    struct gf_transformed transformed; /* what an mlm_head computes */
-    float *logits; /* [loss_rows, vocab_size], after a run without gradients those of its last rows */
+    float *capped;                     /* [loss_rows, gf_head_rows] a copy of the logits, with a soft cap */
+    float *pooled, *label_rows;        /* [max_seqs, d_model] what a pooler computes; what a classifier reads */
+    struct gf_transformed transformed; /* the linear layer before the head */
+    float *logits; /* [loss_rows, gf_head_rows], after a run without gradients those of its last rows */
     int64_t right; /* targets of the last run that had the largest logit */
 };
 
-/* Whether a configuration is valid, and the gradients of all its features are implemented: GF_OK, or the error. */
-int32_t gf_graph_check(const struct gf_config *cfg, struct gf_error *err);
+/* Whether a configuration is valid, and the gradients of all its features are implemented: GF_OK, or the error. loss:
+ * those of the loss, which a classifier lacks, and not only those of a metric. */
+int32_t gf_graph_check(const struct gf_config *cfg, int loss, struct gf_error *err);
 /* Allocate for batches of up to max_rows rows (and max_source source rows) in up to max_seqs sequences. Returns 0, or
  * -1 if memory is missing. */
 int gf_graph_open(struct gf_graph *g, const struct gf_config *cfg, int32_t max_rows, int32_t max_source,

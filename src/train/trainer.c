@@ -44,7 +44,7 @@ static int open_lane(struct gf_trainer *t, int index, gf_gemm_fn gemm) {
 int32_t gf_trainer_open(struct gf_trainer *t, const struct gf_config *cfg, const struct gf_trainer_options *options,
                         struct gf_data *data, gf_gemm_fn gemm, struct gf_pool *pool, struct gf_error *err) {
     memset(t, 0, sizeof *t);
-    const int32_t status = gf_graph_check(cfg, err);
+    const int32_t status = gf_graph_check(cfg, 1, err);
     if (status != GF_OK) return status;
     if (data && data->pairs != (cfg->kind == GF_ENCODER_DECODER))
         return gf_fail(err, GF_ERR_CONFIG, "pairs train an encoder_decoder, stories a decoder");
@@ -85,7 +85,7 @@ int32_t gf_trainer_open(struct gf_trainer *t, const struct gf_config *cfg, const
 
 int32_t gf_trainer_teach(struct gf_trainer *t, const struct gf_config *cfg, const struct gf_params *weights,
                          float share, struct gf_error *err) {
-    const int32_t status = gf_graph_check(cfg, err);
+    const int32_t status = gf_graph_check(cfg, 1, err);
     if (status != GF_OK) return status;
     if (cfg->kind != t->cfg.kind || cfg->vocab_size != t->cfg.vocab_size || cfg->context_length < t->cfg.context_length)
         return gf_fail(err, GF_ERR_CONFIG,

@@ -138,12 +138,11 @@ def floats(values):
     return struct.pack(f'<{len(flat)}f', *flat)
 
 
-def make(name, seed):
-    cls, config, keys = FAMILIES[name]
+def packed(name, cls, config, keys, seed, outputs, prepare=on_grid):
     made = getattr(transformers, config + 'Config')(**keys)
     made._attn_implementation = made._experts_implementation = 'eager'
     model = getattr(transformers, cls)(made).eval()
-    on_grid(model, seed)
+    prepare(model, seed)
     with tempfile.TemporaryDirectory() as folder:
         model.save_pretrained(folder)
         config = json.load(open(os.path.join(folder, 'config.json')))
@@ -165,18 +164,21 @@ def make(name, seed):
     return {'name': name, 'config': config, 'tensors': tensors, 'runs': [run for run, _ in runs]}, body
 
 
+def version():
+    return {'transformers': transformers.__version__, 'torch': torch.__version__}
+
+
 def main(names):
     made = []
     for i, name in enumerate(FAMILIES):
         if names and name not in names:
             continue
         try:
-            made.append(make(name, i))
+            made.append(packed(name, *FAMILIES[name], i, outputs))
         except Exception as error:
             print(name, type(error).__name__, str(error)[:300])
             if os.environ.get('TRACE'): raise
-    about = {'transformers': transformers.__version__, 'torch': torch.version.__version__ if hasattr(torch.version, '__version__') else torch.__version__,
-             'models': [entry for entry, _ in made]}
+    about = {**version(), 'models': [entry for entry, _ in made]}
     text = json.dumps(about).encode()
     path = os.environ.get('OUT') or os.path.join(os.path.dirname(__file__), 'families.bin')
     with open(path, 'wb') as file:
@@ -184,4 +186,5 @@ def main(names):
     print(len(made), 'models')
 
 
-main(sys.argv[1:])
+if __name__ == '__main__':
+    main(sys.argv[1:])

@@ -246,6 +246,27 @@ static void gradients_of_encoders_match_central_differences(void) {
             c.relative_buckets = 6, c.relative_max_distance = 4);
 }
 
+/* As many labels as tokens, whose targets the batch has; a classifier of sequences has those of its first rows. */
+static void classifier(struct gf_config *c, int32_t pooling, int32_t transform) {
+    c->n_labels = c->vocab_size;
+    c->tie_word_embeddings = c->mlm_head = 0;
+    c->label_pooling = pooling;
+    c->label_transform = transform;
+}
+
+static void gradients_of_classifiers_match_central_differences(void) {
+    VARIANT("BERT: the pooler", bert(&c), classifier(&c, GF_LABELS_OF_POOLER, GF_LABEL_NONE), c.pooler = 1);
+    VARIANT("BERT: a label of each token", bert(&c), classifier(&c, GF_LABELS_OF_EACH, GF_LABEL_NONE));
+    VARIANT("RoBERTa: tanh of the first", bert(&c), classifier(&c, GF_LABELS_OF_FIRST, GF_LABEL_TANH));
+    for (int32_t act = GF_LABEL_RELU; act < GF_WORDS_label_transform; act++)
+        VARIANT(gf_field_word(GF_FIELD_label_transform, act), bert(&c), classifier(&c, GF_LABELS_OF_FIRST, act));
+    VARIANT("ModernBERT: mean, norm", bert(&c), classifier(&c, GF_LABELS_OF_MEAN, GF_LABEL_GELU_ERF), c.label_norm = 1);
+    VARIANT("ModernBERT: each token", bert(&c), classifier(&c, GF_LABELS_OF_EACH, GF_LABEL_GELU_ERF), c.label_norm = 1);
+    VARIANT("the mean itself", bert(&c), classifier(&c, GF_LABELS_OF_MEAN, GF_LABEL_NONE), c.bias_head = 0);
+    VARIANT("Llama: score", classifier(&c, GF_LABELS_OF_LAST, GF_LABEL_NONE));
+    VARIANT("BART: tanh", original(&c), classifier(&c, GF_LABELS_OF_LAST, GF_LABEL_TANH));
+}
+
 static void gradients_of_encoder_decoders_match_central_differences(void) {
     VARIANT("2017, one embedding, untied, two layers", original(&c), c.n_layers = c.n_encoder_layers = 2);
     VARIANT("2017, attention only", original(&c), c.ffn = GF_NO_FFN, c.d_ff = 0);
@@ -395,6 +416,7 @@ int main(void) {
     RUN(gradients_of_experts_match_central_differences);
     RUN(gradients_of_encoder_decoders_match_central_differences);
     RUN(gradients_of_encoders_match_central_differences);
+    RUN(gradients_of_classifiers_match_central_differences);
     RUN(gradients_with_dropout_match_central_differences);
     RUN(gradients_with_two_teachers_match_central_differences);
     RUN(gradients_with_the_own_matrix_product_match_central_differences);

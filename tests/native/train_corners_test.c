@@ -393,6 +393,7 @@ static void only_plain_gpt2_and_llama_get_hugging_face_folders(void) {
     OWN(gpt2, c.ffn = GF_GELU_ERF);
     OWN(gpt2, c.position = GF_POS_ROPE);
     OWN(gpt2, c.bias_head = 1);
+    OWN(gpt2, (c.n_labels = 3, c.tie_word_embeddings = 0));
     OWN(llama, c.rotary_kv_heads = 1);
     OWN(llama, c.rope_pairs = GF_ROPE_ADJACENT);
     OWN(llama, (c.rope_scaling = GF_ROPE_SCALING_LINEAR, c.rope_factor = 2));

@@ -14,6 +14,21 @@ import { safetensors } from './checkpoint_files.js';
 
 const stories = join(top, 'weights/stories-1m.gguf');
 
+test('classify prints the labels of each text', async () => {
+  const folder = join(top, 'tests/golden/classifiers/');
+  const lines = async (...args) => (await run('classify', '-m', ...args)).out.trim().split('\n').map(JSON.parse);
+  const [first, second] = await lines(`${folder}sentiment/`, 'The film was great.', 'dull');
+  assert.deepEqual([first.text, second.text, first.scores.length], ['The film was great.', 'dull', 2]);
+  const model = await load(`${folder}sentiment/`);
+  const { label, score } = await model.classify('dull');
+  assert.deepEqual([second.label, second.score], [label, score]);
+  const [pair] = await lines(`${folder}nli/`, '--pair', 'this text is about food.', 'The film was great.');
+  assert.deepEqual([pair.pair, pair.scores.length], ['this text is about food.', 3]);
+  const [{ tokens, entities }] = await lines(`${folder}ner/`, 'Ada Lovelace met Charles Babbage');
+  assert.ok(tokens.length > entities.length);
+  assert.match((await run('classify', '-m', stories, 'x')).err, /no head of classification/);
+});
+
 test('embed prints a vector for each text', async () => {
   const config = { model_type: 'glassformer', kind: 'encoder', vocab_size: 500, d_model: 16, n_layers: 1, n_heads: 2 };
   const { model_type: _, ...own } = config;

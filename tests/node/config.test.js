@@ -127,6 +127,10 @@ const anyConfig = fc
           'shared_norm',
           'parallel_residual',
           'rope_local_theta',
+          'n_labels',
+          'label_pooling',
+          'label_transform',
+          'label_norm',
         ];
         if (common) for (const name of [...rare, 'rotary_dim', 'rope_scaling', 'norm_placement']) delete all[name];
         if (common || alone)
@@ -281,6 +285,12 @@ describe('C and JavaScript complete and refuse the same configurations', () => {
       ],
       [{ shared_embedding: false }, 'only an encoder_decoder can have two embeddings'],
       [{ kind: 'encoder', causal: true, mlm_head: true }, 'mlm_head does not fit causal true'],
+      [{ kind: 'encoder', mlm_head: true, n_labels: 2 }, 'n_labels 2 does not fit mlm_head'],
+      [{ label_pooling: 'last' }, 'label_pooling last and label_transform none need n_labels above 0'],
+      [{ n_labels: 2, label_norm: true }, 'label_norm needs a label_transform'],
+      [{ n_labels: 2, label_transform: 'tanh', label_norm: true, norm: 'none' }, 'label_norm does not fit norm none'],
+      [{ n_labels: 2, label_pooling: 'mean' }, 'label_pooling mean does not fit kind decoder'],
+      [{ kind: 'encoder', n_labels: 2, label_pooling: 'pooler' }, 'label_pooling pooler needs pooler'],
       [{ ...two, norm_placement: 'output' }, 'norm_placement output does not fit kind encoder_decoder'],
       [{ ...two, parallel_residual: true }, 'parallel_residual needs kind decoder'],
       [{ ...two, d_embed: 8 }, 'd_embed 8 needs kind decoder'],

@@ -257,6 +257,16 @@ async function hub() {
     const path = new URL(request.url ?? '/', 'http://hub').pathname,
       name = path.split('/').at(-1) ?? '';
     requests.push(path);
+    const classifier = {
+      distilbert: 'sentiment',
+      'cross-encoder': 'reranker',
+      facebook: 'nli',
+      dslim: 'ner',
+    }[path.split('/')[1]];
+    const shared = ['config.json', 'model.safetensors', 'tokenizer.json', 'tokenizer_config.json'];
+    if (classifier && shared.includes(name))
+      return response.end(readFileSync(join(top, 'tests/golden/classifiers', classifier, name)));
+    if (classifier) return response.writeHead(404).end();
     const encoder = { 'sentence-transformers': 'bert', 'google-bert': 'bert_mlm' }[path.split('/')[1]];
     if (encoder && name === 'vocab.txt') return response.end(`${words.join('\n')}\n`);
     if (encoder && ['config.json', 'model.safetensors'].includes(name))

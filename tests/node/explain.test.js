@@ -38,6 +38,8 @@ const gemma2 = {
 };
 const factors = { ropeShortFactors: [1, 1.1, 1.2, 1.3], ropeLongFactors: [1.1, 2, 5, 9], ropeAttentionFactor: 1.2 };
 
+const classifier = { ...gpt2, kind: 'encoder', causal: false, normPlacement: 'post', nLabels: 7 };
+
 /** Every variant of every formula. @type {[string, any][]} */
 const models = [
   ['modern', small],
@@ -139,6 +141,10 @@ const models = [
   ['short factors', { ...small, ropeScaling: 'longrope', ropeOriginalContext: 16, ...factors }],
   ['a soft cap before the biases of distances', { ...small, position: 'alibi', relativeBuckets: 8, scoreSoftcap: 0.1 }],
   ['BERT', { ...gpt2, kind: 'encoder', causal: false, normPlacement: 'post', pooler: true, mlmHead: true }],
+  ['a classifier of the pooler', { ...classifier, pooler: true, labelPooling: 'pooler' }],
+  ['a classifier of the first token', { ...classifier, labelPooling: 'first' }],
+  ['a classifier of the mean', { ...classifier, finalNorm: true, normPlacement: 'pre', labelPooling: 'mean' }],
+  ['labels of each token', classifier],
 ];
 
 const wide = { ...small, dModel: 64, dHead: 16, dFf: 96 };
@@ -237,17 +243,19 @@ async function explainsEveryPoint(model, config) {
     if (!explained.has(cell)) explained.set(cell, model.explain(ids, { ...reads, at, position, head, index }));
     return explained.get(cell);
   };
-  for (const at of [...points, ...(config.kind === 'encoder' && !config.mlmHead ? [] : ['logits'])]) {
+  const hasLogits = config.kind !== 'encoder' || config.mlmHead || config.nLabels;
+  const isOne = ['first', 'mean', 'pooler'].includes(config.labelPooling);
+  for (const at of [...points, ...(hasLogits ? ['logits'] : [])]) {
     for (const [row, head, index] of [
       [3, 0, 0],
       [2, 3, 5],
       [3, 1, 3],
     ]) {
       const t = captured[at];
-      const position = at.startsWith('pooler') ? 0 : row;
+      const position = /^(pooler|classifier)/.test(at) || (at === 'logits' && isOne) ? 0 : row;
       const keyed = /scores|pattern/.test(at),
         headed = t?.shape.length === 3;
-      const width = t?.shape.at(-1) ?? 61,
+      const width = t?.shape.at(-1) ?? (config.nLabels || 61),
         heads = keyed ? t.shape[0] : headed ? t.shape[1] : 1,
         h = head % heads,
         i = index % width;

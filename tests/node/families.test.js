@@ -1,11 +1,9 @@
 // families.test.js - tiny models of every family in tests/golden/families.bin give the numbers of transformers
 import assert from 'node:assert/strict';
-import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { load } from '../../web/lib/api/index.js';
-import { safetensors } from './checkpoint_files.js';
-import { distance, top } from './helpers.js';
+import { distance } from './helpers.js';
+import { packedModels } from './packed_models.js';
 
 /** A model of the file without a head. */
 const HEADLESS = 'llama-base';
@@ -13,33 +11,7 @@ const HEADLESS = 'llama-base';
 /** How far a value may be off: sums in f32 over two to four layers, of values around 1. */
 const MOST = 2e-4;
 
-/**
- * The models of the file. int8 is in units of 1/64, as the script that wrote the file says.
- * @returns {{name: string, source: any, runs: any[]}[]}
- */
-function models() {
-  const bytes = readFileSync(join(top, 'tests/golden/families.bin'));
-  const body = 4 + bytes.readUInt32LE(0);
-  const about = JSON.parse(bytes.toString('utf8', 4, body));
-  let at = body;
-  const take = (n) => bytes.subarray(at, (at += n));
-  return about.models.map(({ name, config, tensors, runs }) => {
-    const weights = {};
-    for (const [key, shape] of tensors) {
-      const n = shape.reduce((a, b) => a * b, 1);
-      const data = Float32Array.from(new Int8Array(take(n)), (x) => x / 64);
-      weights[key] = { shape, data };
-    }
-    const source = { config: new Blob([JSON.stringify(config)]), weights: new Blob([safetensors(weights)]) };
-    const outputs = runs.map(({ out: [key, shape], ...run }) => {
-      const data = take(4 * shape[0] * shape[1]);
-      return { ...run, key, shape, data: new Float32Array(Uint8Array.from(data).buffer) };
-    });
-    return { name, source, runs: outputs };
-  });
-}
-
-const all = models();
+const all = packedModels('families.bin');
 
 // What reads logits says in one sentence that there are none.
 test('a decoder without a head gives a vector for a text, and refuses what needs logits', async () => {

@@ -56,6 +56,26 @@ export const randomConfig = fc
     ...(c.kind === 'encoder' && c.position === 'learned' && { position_pad_id: pad, position_offset: pad + 1 }),
   }));
 
+/** The same with a classifier in place of the head of the vocabulary. */
+export const randomClassifier = fc
+  .tuple(
+    randomConfig,
+    fc.record({
+      n_labels: fc.constantFrom(1, 5),
+      label_pooling: fc.constantFrom('none', 'first', 'mean', 'pooler'),
+      label_transform: fc.constantFrom('none', 'tanh', 'gelu_erf'),
+      label_norm: fc.boolean(),
+      bias_head: fc.boolean(),
+    }),
+  )
+  .map(([usual, { label_pooling: pooling, ...c }]) => ({
+    ...usual,
+    ...c,
+    ...(usual.kind === 'encoder' && { mlm_head: false, pooler: usual.pooler || pooling === 'pooler' }),
+    label_pooling: usual.kind === 'encoder' || pooling === 'none' ? pooling : 'last',
+    label_norm: c.label_norm && c.label_transform !== 'none' && usual.norm !== 'none',
+  }));
+
 /** The same of decoders, with the parts that only some families have. */
 export const randomVariant = fc
   .tuple(

@@ -16,7 +16,7 @@ import { openCheckpoint } from '../../web/lib/files/source.js';
 import { safetensors } from './checkpoint_files.js';
 import { completeConfig as completed, countParameters, create } from '../../web/lib/api/index.js';
 import { golden, json, noShared, shared } from './helpers.js';
-import { randomConfig, randomVariant } from './random_config.js';
+import { randomClassifier, randomConfig, randomVariant } from './random_config.js';
 
 const product = (shape) => shape.reduce((a, b) => a * b, 1);
 const sum = (rows, pick = () => true) => rows.filter(pick).reduce((n, r) => n + r.count, 0);
@@ -201,7 +201,7 @@ test('counts by component equal those of the shared cases', { skip: noShared }, 
 test('engine and library enumerate the same weights in the same order', async () => {
   const engine = await Engine.start(await engineModule(packageFiles));
   fc.assert(
-    fc.property(fc.oneof(randomConfig, randomVariant), (fields) => {
+    fc.property(fc.oneof(randomConfig, randomVariant, randomClassifier), (fields) => {
       const config = completeConfig(fields);
       const mine = parameterTable(config).rows;
       const theirs = engine.roster(config);
@@ -220,7 +220,7 @@ test('engine and library enumerate the same weights in the same order', async ()
 
 test("the table's sum equals the number of scalars in a file of those weights, and its bytes / 4", async () => {
   await fc.assert(
-    fc.asyncProperty(fc.oneof(randomConfig, randomVariant), async (fields) => {
+    fc.asyncProperty(fc.oneof(randomConfig, randomVariant, randomClassifier), async (fields) => {
       const config = completeConfig(fields);
       const tensors = [...roster(config)].map(({ name, shape }) => ({
         name,

@@ -54,6 +54,7 @@ static int exists(const struct gf_config *c, int32_t stack, int32_t layer, int32
     case GF_P_POS_EMBED: return c->use_position && (c->position == GF_POS_LEARNED || c->position == GF_POS_SINUSOIDAL);
     case GF_P_TYPE_EMBED: return c->n_token_types > 0;
     case GF_P_POOLED: return c->pooler;
+    case GF_P_LABEL_INPUT: return gf_label_pooled(c);
     case GF_P_LN_HEAD:
     case GF_P_LN_HEAD_SCALE: return c->mlm_head && gf_has_norms(c);
     case GF_P_ROT_Q:

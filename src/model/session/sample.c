@@ -214,6 +214,7 @@ int32_t gf_session_sample(struct gf_session *s, const struct gf_sampling *p, con
                           struct gf_choice *out, struct gf_error *err) {
     const int32_t n = s->model->cfg.vocab_size;
     s->drawn = (struct gf_drawn){0, 0, 0};
+    if (s->model->cfg.n_labels) return gf_fail(err, GF_ERR_STATE, "a classifier has no next token");
     int32_t status = check_adjustment(a, err);
     if (status != GF_OK) return status;
     const float *logits = gf_session_logits(s, s->hidden_rows - 1, 1, err);

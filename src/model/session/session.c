@@ -48,7 +48,7 @@ uint64_t gf_session_scratch_bytes(const struct gf_session *s) {
     const struct gf_config *c = &s->model->cfg;
     const uint64_t rows = (uint64_t)s->hidden_room + (uint64_t)s->encoded_room;
     return s->scratch.size + gf_kv_table_bytes(&s->kv) + gf_kv_table_bytes(&s->cross) +
-           sizeof(float) * (rows * (uint64_t)c->d_model + (uint64_t)s->logits_room * (uint64_t)c->vocab_size);
+           sizeof(float) * (rows * (uint64_t)c->d_model + (uint64_t)s->logits_room * (uint64_t)gf_head_rows(c));
 }
 
 int32_t gf_session_rewind(struct gf_session *s, int32_t n, struct gf_error *err) {

@@ -49,10 +49,10 @@ struct gf_session {
     float *scores;
     void *matmul_scratch;
     /* results of the last eval and encode */
-    float *hidden, *encoded; /* [rows, d_model] after the final norm; hidden of an encoder: what its mlm_head reads */
+    float *hidden, *encoded; /* [rows, d_model] after the final norm; hidden of an encoder: what its head reads */
     float *pooled;           /* [sources, d_model] an encoder's, with a pooler */
     int32_t pooled_room, hidden_rows, hidden_room, encoded_rows, encoded_room;
-    float *logits;                                 /* [logits_room, vocab_size] */
+    float *logits;                                 /* [logits_room, gf_head_rows] */
     int32_t logits_room, logits_row0, logits_rows; /* which rows are there now */
 };
 
@@ -75,7 +75,7 @@ struct gf_chunk {
 void gf_run_stack(struct gf_session *s, const struct gf_chunk *chunk, struct gf_start start, float *hidden);
 /* The start of the pass that begins, which is forgotten: the pass after it begins at the embedding with all rows. */
 struct gf_start gf_take_start(struct gf_session *s);
-/* logits [n, vocab_size] of the hidden states [n, d_model], n up to GF_CHUNK. The scratch is reserved for n rows. */
+/* logits [n, gf_head_rows] of the hidden states [n, d_model], n up to GF_CHUNK. The scratch is reserved for n rows. */
 void gf_run_head(struct gf_session *s, float *logits, const float *hidden, int32_t n);
 
 /* session_scratch.c: memory for passes. Each call returns 0, or -1 without memory: nothing has changed then. */

@@ -77,7 +77,7 @@ static int encode(struct gf_session *s, const int32_t *ids, struct gf_seg *segs,
     }
     if (gf_reserve_scratch(s, n, most) || gf_reserve_rows(&s->encoded, &s->encoded_room, n, c->d_model) ||
         (c->pooler && gf_reserve_rows(&s->pooled, &s->pooled_room, n_sources, c->d_model)) ||
-        (c->mlm_head && gf_reserve_rows(&s->hidden, &s->hidden_room, n, c->d_model)) ||
+        (gf_has_head(c) && gf_reserve_rows(&s->hidden, &s->hidden_room, n, c->d_model)) ||
         (s->observe && gf_observe_begin(s->observe, GF_STACK_ENCODER, n, 0, n, 0)))
         return -1;
     if (s->trace) gf_trace_open(s->trace);
@@ -85,7 +85,7 @@ static int encode(struct gf_session *s, const int32_t *ids, struct gf_seg *segs,
     const struct gf_chunk chunk = {GF_STACK_ENCODER, 0, n, ids, segs, n_sources};
     gf_run_stack(s, &chunk, start, s->encoded);
     s->encoded_rows = n;
-    s->hidden_rows = c->mlm_head ? n : 0;
+    s->hidden_rows = c->kind == GF_ENCODER && gf_has_head(c) ? gf_label_pooled(c) ? n_sources : n : 0;
     s->logits_rows = 0;
     return 0;
 }

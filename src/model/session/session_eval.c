@@ -106,7 +106,7 @@ int32_t gf_eval_batch(struct gf_session *const *sessions, const int32_t *ids, in
     }
     if (started) return gf_fail(err, GF_ERR_STATE, "a session has a start for its next pass: evaluate it alone");
     const struct gf_model *m = first->model;
-    const int32_t d = m->cfg.d_model, v = m->cfg.vocab_size;
+    const int32_t d = m->cfg.d_model, v = gf_head_rows(&m->cfg);
     struct gf_seg segs[GF_CHUNK];
     int32_t keys = 1;
     for (int32_t i = 0; i < n; i++) {
@@ -155,7 +155,7 @@ int32_t gf_eval_batch(struct gf_session *const *sessions, const int32_t *ids, in
 
 const float *gf_session_logits(struct gf_session *s, int32_t row0, int32_t n, struct gf_error *err) {
     const struct gf_model *m = s->model;
-    const int32_t v = m->cfg.vocab_size, d = m->cfg.d_model;
+    const int32_t v = gf_head_rows(&m->cfg), d = m->cfg.d_model;
     if (row0 < 0 || n < 1 || row0 > s->hidden_rows - n)
         return gf_fail(err, GF_ERR_ARGUMENT, "rows %d..%lld: the last eval left %d", row0, (long long)row0 + n - 1,
                        s->hidden_rows),

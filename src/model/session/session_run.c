@@ -54,8 +54,8 @@ static struct gf_pass pass_of(const struct gf_session *s, const struct gf_chunk 
                             .relative = m->cfg.use_position ? m->relative[stack] : NULL};
 }
 
-/* hidden = the stream after the blocks, normalised. Then what the model has behind it: a pooler, the transform of an
- * mlm_head. */
+/* hidden = the stream after the blocks, normalised. Then what the model has behind it: a pooler, the layers between the
+ * states and the head. A decoder with such layers keeps their output in place of the states. */
 static void end_stream(struct gf_session *s, const struct gf_pass *p, const struct gf_norm *norm, float *hidden) {
     const struct gf_model *m = s->model;
     const struct gf_config *c = &m->cfg;
@@ -66,10 +66,12 @@ static void end_stream(struct gf_session *s, const struct gf_pass *p, const stru
     } else {
         memcpy(hidden, s->bufs.resid_pre, (size_t)p->n * (size_t)c->d_model * sizeof *hidden);
     }
-    for (int32_t i = 0, first = 0; c->pooler && i < p->n_segs; first += p->segs[i++].n)
-        gf_pooler_forward(p, &m->w, s->pooled + (int64_t)i * c->d_model, hidden + (int64_t)first * c->d_model);
-    const struct gf_transformed t = {s->hidden, s->hidden, s->hidden, mean, rstd};
-    if (c->mlm_head) gf_transform_forward(p, &m->w, &t, hidden);
+    if (c->pooler) gf_pooler_forward(p, &m->w, s->pooled, hidden);
+    if (p->stack != gf_main_stack(c) || !gf_has_head(c)) return;
+    if (c->kind != GF_ENCODER && !gf_head_transformed(c)) return;
+    float *rows = c->kind == GF_ENCODER ? s->hidden : hidden;
+    const struct gf_transformed t = {s->bufs.resid_pre, rows, rows, mean, rstd};
+    gf_before_head_forward(p, &m->w, &t, rows, s->pooled, hidden);
 }
 
 void gf_run_stack(struct gf_session *s, const struct gf_chunk *chunk, struct gf_start start, float *hidden) {

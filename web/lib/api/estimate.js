@@ -1,5 +1,5 @@
 // estimate.js - computes parameters, floating-point operations and bytes of a model from its configuration alone
-import { completeConfig, windowOf } from '../engine/config/config.js';
+import { completeConfig, windowOf, headWidth } from '../engine/config/config.js';
 import { isGated } from '../engine/config/config_fields.js';
 import { BLOCKS, KEPT, isKept } from '../base/dtype_names.js';
 import { fail, show } from '../base/errors.js';
@@ -96,6 +96,6 @@ export function estimate(config, options) {
     flopsPerToken: products + scores,
     weightBytes,
     kvBytes,
-    activationBytes: 4 * batch * contextLength * (width + (c.kind === 'encoder' ? 0 : c.vocab_size)),
+    activationBytes: 4 * batch * contextLength * (width + (c.kind === 'encoder' ? 0 : headWidth(c))),
   };
 }

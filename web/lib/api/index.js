@@ -256,6 +256,10 @@ export async function toSafetensors(tensors) {
 /** @typedef {import('./estimate.js').Estimate} Estimate */
 /** @typedef {import('../run/loaded_table.js').LoadedTable} LoadedTable */
 /** @typedef {import('../run/loaded_model.js').Progress} Progress */
+/** @typedef {import('../run/inspect/classify.js').Classification} Classification */
+/** @typedef {import('../run/inspect/classify.js').TokenClassification} TokenClassification */
+/** @typedef {import('../run/inspect/words.js').LabelledSpan} LabelledSpan */
+/** @typedef {import('../run/inspect/classify.js').LabelScore} LabelScore */
 /** @typedef {import('../run/loaded_model.js').Pooling} Pooling */
 /** @typedef {import('../run/loaded_model.js').PoolingKind} PoolingKind */
 /** @typedef {import('../run/inspect/logit_lens.js').LensToken} LensToken */

@@ -94,6 +94,27 @@ import { Steps } from './steps.js';
  * @property {boolean} [addSpecialTokens] put the tokens that the tokenizer prescribes around a text; default true
  * @property {AbortSignal} [signal]              aborted: the call rejects with the signal's reason
  */
+/**
+ * @typedef {object} ClassifyExtras
+ * @property {string | readonly string[]} [pair] a second text, such as a document that answers a question, or what a
+ *   text may entail; of several inputs, or for one text with several others, a list
+ * @property {'softmax' | 'sigmoid' | 'none'} [activation]  what makes scores of logits; default: as the files say
+ * @property {boolean} [truncate]                read what the context holds of a text that is too long, of two texts of
+ *   the longer one, instead of refusing it; default false
+ * @property {readonly Edit[]} [edits]
+ * @property {ArrayLike<number> | readonly ArrayLike<number>[]} [mask] one number for each position; 0 hides it; of
+ *   several inputs a list of such
+ * @property {ArrayLike<number> | readonly ArrayLike<number>[]} [tokenTypes] the type of each token; of several inputs a
+ *   list of such
+ * @property {boolean} [addSpecialTokens] put the tokens that the tokenizer prescribes around a text; default true
+ * @property {AbortSignal} [signal]              aborted: the call rejects with the signal's reason
+ */
+/**
+ * What a head of a text gives: label, score and scores; what a head of tokens gives: tokens, and with a tokenizer words
+ * and entities.
+ * @typedef {import('./index.js').Classification & Partial<Omit<import('./index.js').TokenClassification, 'logits'>>}
+ *   Classified
+ */
 /** @typedef {import('../engine/config/sampler_fields.js').SamplingOptions & DistributionExtras} DistributionOptions */
 /**
  * What DistributionOptions has beside the options of the sampler.
@@ -117,7 +138,8 @@ import { Steps } from './steps.js';
  */
 /**
  * @typedef {object} AttributionExtras
- * @property {number | string} [token] whose logit: an id, or a text that is one token; default: the most likely one
+ * @property {number | string} [token] whose logit: an id, or a text that is one token; of a classifier a label;
+ *   default: the most likely one
  * @property {number} [position]                 negative ones count from the end; default: the last
  */
 /**
@@ -326,6 +348,13 @@ export class Model {
    */
   get pooling() {
     return this.#info.pooling;
+  }
+  /**
+   * The labels of a classifier, in the order of its logits; null for other models.
+   * @returns {readonly string[] | null}
+   */
+  get labels() {
+    return this.#info.labels;
   }
   /**
    * The model's tokenizer on the caller's side, whose calls are synchronous; null for a model without one. It is built
@@ -564,7 +593,7 @@ export class Model {
   }
 
   /**
-   * @param {'forward' | 'loss' | 'embed' | 'logitLens' | 'attribution' | 'explain' | 'trace'} call
+   * @param {'forward' | 'loss' | 'embed' | 'classify' | 'logitLens' | 'attribution' | 'explain' | 'trace'} call
    * @param {any} input
    * @param {any} options
    * @param {boolean} [many] whether several sequences are taken
@@ -644,6 +673,30 @@ export class Model {
   }
 
   /**
+   * Classifiers: the label of a text with its score, or a label for each token, from the head that the checkpoint has.
+   * The scores are probabilities: those of one label of several add up to 1 (softmax), those of labels that exclude
+   * nothing, or of a single label, are each between 0 and 1 (sigmoid), as config.json says (problem_type). A single
+   * label of a cross-encoder of sentence-transformers has the activation that its files name; of a regression the score
+   * is the logit itself.
+   * @template {string | Ids | readonly (string | Ids)[]} I
+   * @template {ClassifyExtras} [O=ClassifyExtras]
+   * @param {I} input
+   * @param {O} [options]
+   * @returns {Promise<I extends string | Ids
+   *   ? O extends { pair: readonly string[] } ? Classified[] : Classified
+   *   : Classified[]>} of several inputs, or of several second texts, a list
+   * @throws {GlassformerError} `unsupported` for a model without such a head, `context-full`, `not-finite`
+   * @example
+   * const config = { vocab_size: 100, d_model: 32, n_layers: 2, n_heads: 4, n_labels: 3, label_pooling: 'last' };
+   * const classifier = await create(config, { seed: 1 });
+   * const { label, score, scores, logits } = await classifier.classify([5, 2, 7]);
+   * console.log(label === scores.find((each) => each.score === score).label, logits.shape); // true [ 3 ]
+   */
+  async classify(input, options) {
+    return this.#ask('classify', input, options, true);
+  }
+
+  /**
    * The probabilities from which `generate` would draw the next token: temperature, penalty and cut-offs applied to
    * logits, without running the model.
    * @param {ArrayLike<number>} logits  [vocab_size]
@@ -677,11 +730,12 @@ export class Model {
 
   /**
    * One logit as a sum of terms: embedding, each head, each feed-forward layer, biases. Every norm's scale, and the
-   * factor by which a logit_softcap makes the logit smaller, are held at their values in this pass.
+   * factor by which a logit_softcap makes the logit smaller, are held at their values in this pass; so are the factors
+   * of the activations before a classifier, whose logits are those of labels.
    * @param {string | Ids} input
    * @param {ReadOptions & AttributionExtras} [options]
    * @returns {Promise<Attribution>}
-   * @throws {GlassformerError} `unsupported` for an encoder, `not-finite`
+   * @throws {GlassformerError} `unsupported` for an encoder without a classifier, `not-finite`
    * @example
    * const { logit, sum, parts } = await model.attribution('Once upon a time', { token: ',' });
    * console.log(Math.abs(logit - sum) < 0.1, parts[0].name);              // true embed

@@ -47,6 +47,11 @@ export async function openFolder(opener, folder, overrides) {
   warn(opener);
   const checkpoint = await opener.weights(files, { config, tokenizer: tokenizer ?? undefined }, map);
   await withPooling(opener, checkpoint, folder);
+  if (checkpoint.labels) {
+    const { activationNamed } = await import('./huggingface/classifiers.js');
+    const settings = await opener.optionalJson(folder.get('config_sentence_transformers.json'));
+    checkpoint.labels.activation = activationNamed(settings?.activation_fn) ?? checkpoint.labels.activation;
+  }
   const eos = generation ? tokenIds(generation, 'eos_token_id', 'generation_config.json') : [];
   checkpoint.special.eos = [...new Set([...checkpoint.special.eos, ...eos])];
   if (generation && checkpoint.config.kind === 'encoder_decoder')

@@ -25,6 +25,7 @@ export const CALLS = {
   forward: async (model, input, options, hooks) => (await inspect()).forward(model, input, options, hooks),
   loss: async (model, input, options, hooks) => (await inspect()).loss(model, input, options, hooks),
   embed: async (model, input, options, hooks) => (await inspect()).embed(model, input, options, hooks),
+  classify: async (model, input, options, hooks) => (await inspect()).classify(model, input, options, hooks),
   logitLens: async (model, input, options, hooks) => (await inspect()).logitLens(model, input, options, hooks),
   attribution: async (model, input, options, hooks) => (await inspect()).attribution(model, input, options, hooks),
   explain: async (model, input, options, hooks) => (await inspect()).explain(model, input, options, hooks),

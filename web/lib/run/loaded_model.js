@@ -6,7 +6,7 @@ import { Sequence } from './sequence.js';
 import { generate } from './generate.js';
 import { failContextFull, generationOf, isSequenceList, checkSingleMask } from './generation_defaults.js';
 import { fail, show } from '../base/errors.js';
-import { camelConfig } from '../engine/config/config.js';
+import { camelConfig, hasHead } from '../engine/config/config.js';
 import { checkedIds } from '../base/checks.js';
 import { defaultKvDtype, tableOf } from './loaded_table.js';
 
@@ -69,11 +69,29 @@ import { defaultKvDtype, tableOf } from './loaded_table.js';
  *   activation: 'identity' | 'tanh' | 'relu' | 'gelu' | 'sigmoid' | 'silu', residual: boolean | Float32Array}}
  *   DenseLayer
  */
+/**
+ * The labels of a classifier. activation: what makes scores of logits, unless a call names another one; pad, eos: ids
+ * of the tokens that mark where a decoder's classifier reads; start: the first token of an encoder-decoder's target,
+ * null: the last one of its source.
+ * @typedef {{names: string[], activation: 'softmax' | 'sigmoid' | 'none', pad: number | null, eos: number | null,
+ *   start: number | null}} Labels
+ */
 /** @type {OwnPooling} */
 const PLAIN_POOLING = { pooling: 'mean', normalize: false, maxTokens: null, lacks: null };
 
 /** @param {import('../files/source.js').Checkpoint} checkpoint  whose `stream` would keep the files in memory */
 const originOf = ({ config, format, architecture, tensors }) => ({ config, format, architecture, tensors });
+
+/**
+ * Labels without names.
+ * @param {number} n
+ * @returns {Labels}
+ */
+const numberedLabels = (n) => ({
+  names: Array.from({ length: n }, (_, i) => `LABEL_${i}`),
+  activation: n === 1 ? 'sigmoid' : 'softmax',
+  ...{ pad: null, eos: null, start: null },
+});
 
 /** A model in an engine. It owns the engine, the tokenizer and its sessions. */
 export class LoadedModel {
@@ -102,6 +120,8 @@ export class LoadedModel {
     this.special = checkpoint?.special ?? { bos: null, eos: [], addBos: false };
     /** How embed makes one vector of the states of an encoder. @type {OwnPooling | null} */
     this.pooling = this.config.kind === 'encoder' ? { ...PLAIN_POOLING, ...checkpoint?.pooling } : null;
+    /** Of a classifier; of one without files they are numbered. @type {Labels | null} */
+    this.labels = this.config.n_labels ? (checkpoint?.labels ?? numberedLabels(this.config.n_labels)) : null;
     this.warnings = warnings;
     this.name = checkpoint?.name ?? '';
     /** Which tensor of the files has which weights, for adapters; null for a model without files. */
@@ -129,6 +149,7 @@ export class LoadedModel {
       chatTemplate: this.chatTemplate,
       toolTemplate: this.toolTemplate,
       pooling: pooling && shown,
+      labels: this.labels?.names ?? null,
       contextLength: this.contextLength,
       kvDtype: this.kvDtype,
     };
@@ -311,8 +332,18 @@ export class LoadedModel {
    * @param {string} call  name of the call, for the message
    */
   requireDecoder(call) {
+    this.requireTokens(call);
     if (this.config.kind === 'encoder')
       fail('unsupported', `${call}: this model is an encoder: it has no next token; use embed or forward`);
+  }
+
+  /**
+   * Throw for classifiers, whose logits are those of labels.
+   * @param {string} call  name of the call, for the message
+   */
+  requireTokens(call) {
+    if (this.config.n_labels)
+      fail('unsupported', `${call}: this model is a classifier: it has labels in place of tokens; use classify`);
   }
 
   /**
@@ -320,7 +351,7 @@ export class LoadedModel {
    * @param {string} call  name of the call, for the message
    */
   requireLogits(call) {
-    if (this.config.kind === 'encoder' && !this.config.mlm_head)
+    if (!hasHead(this.config))
       fail('unsupported', `${call}: this model is an encoder without a head: it has no logits; use embed or forward`);
   }
 

@@ -156,6 +156,31 @@ export class Tokenizer {
   }
 
   /**
+   * Token ids of one text or two, of which the ends are left out where they have more than `most`.
+   * @ignore
+   * @param {string[]} texts  one or two
+   * @param {number} most
+   * @param {boolean} addSpecialTokens
+   * @returns {{ids: number[], tokenTypes: number[]}}
+   */
+  encodeWithin(texts, most, addSpecialTokens) {
+    const { ids, types } = this.#steps.encode(texts, addSpecialTokens, most);
+    return { ids, tokenTypes: types };
+  }
+
+  /**
+   * Whether a token begins a word, as its text in the vocabulary says: it lacks the prefix of a WordPiece's
+   * continuations, or has the space of another vocabulary.
+   * @ignore
+   * @param {number} id
+   */
+  startsWord(id) {
+    const text = this.#steps.tokenText(id) ?? '';
+    const { type, continuing_subword_prefix: prefix = '##' } = this.#json?.model ?? {};
+    return type === 'WordPiece' ? !text.startsWith(prefix) : /^[\s\u2581\u0120\u010a\u0109]/.test(text);
+  }
+
+  /**
    * The text of token ids.
    * @param {ArrayLike<number>} ids
    * @param {{skipSpecialTokens?: boolean}} [options] skipSpecialTokens: leave them out; default false, which gives

@@ -26,7 +26,8 @@ import { say } from '../state/base/language.js';
 
 const two = (c) => c.kind === 'encoder_decoder';
 const encodes = (c) => c.kind === 'encoder';
-const hasHead = (c) => c.kind !== 'encoder' || c.mlmHead;
+const hasHead = (c) => c.kind !== 'encoder' || c.mlmHead || labels(c);
+const labels = (c) => c.nLabels > 0;
 const rotary = (c) => c.position === 'rope';
 const only = (c) => c.kind === 'decoder';
 /** @param {...string} scalings  of rotary positions */
@@ -83,6 +84,10 @@ export const FURTHER = {
   qkNormSpan: { name: say`q, k norm spans`, when: normed },
   pooler: { name: say`pooler`, when: encodes },
   mlmHead: { name: say`head for [MASK]`, when: (c) => encodes(c) && hasFfn(c) },
+  nLabels: { name: say`labels, 0: none` },
+  labelPooling: { name: say`classifier reads`, when: labels },
+  labelTransform: { name: say`layer before it`, when: labels },
+  labelNorm: { name: say`norm before it`, when: (c) => labels(c) && c.labelTransform !== 'none' },
   biasNorm: { name: say`biases, norms`, when: (c) => [c.norm, c.finalNormKind].includes('layernorm') && c.normGain },
   biasQkNorm: { name: say`biases, q k norms`, when: (c) => c.qkNorm && c.qkNormKind === 'layernorm' },
   biasHead: { name: say`biases, head`, when: hasHead },
@@ -152,6 +157,21 @@ export const OPTIONS = {
     yarn: say`YaRN`,
     dynamic: say`dynamic`,
     longrope: say`LongRoPE`,
+  },
+  labelPooling: {
+    none: say`each token`,
+    last: say`the last token`,
+    first: say`the first token`,
+    mean: say`the mean of all`,
+    pooler: say`pooler`,
+  },
+  labelTransform: {
+    none: say`none`,
+    tanh: 'tanh',
+    relu: FFN_NAMES.relu,
+    gelu_erf: FFN_NAMES.gelu_erf,
+    gelu_tanh: FFN_NAMES.gelu_tanh,
+    silu: FFN_NAMES.silu,
   },
 };
 /** A list that repeats over the layers, or one of numbers. */

@@ -188,6 +188,7 @@ export const STAGES = {
       c.finalNorm && say`Final ${NORM_NAMES[c.finalNormKind ?? c.norm]}`,
       c.mlmHead && say`Head`,
       c.pooler && say`Pooler`,
+      c.kind === 'encoder' && c.nLabels && say`Classifier`,
     ]
       .filter(Boolean)
       .join(', '),
@@ -195,13 +196,16 @@ export const STAGES = {
     c.finalNorm && c.useFinalNorm === false && SILENT,
     c.mlmHead &&
       say`One score for each token of the vocabulary at every position: which token belongs where [MASK] stands.`,
+    c.kind === 'encoder' && c.nLabels && say`One score for each label, of the text or of each token.`,
     c.pooler && say`The pooler makes one vector for the whole text from the state of the first position.`,
   ],
   head: (c) => [
     c.tieWordEmbeddings ? say`Scores (tied head)` : say`Scores (head)`,
-    c.tieWordEmbeddings
-      ? say`Multiplies by the embedding table again: one score for each token of the vocabulary, no new parameters.`
-      : say`One score for each token of the vocabulary.`,
+    c.nLabels
+      ? say`One score for each label, of the text or of each token.`
+      : c.tieWordEmbeddings
+        ? say`Multiplies by the embedding table again: one score for each token of the vocabulary, no new parameters.`
+        : say`One score for each token of the vocabulary.`,
     c.dEmbed && say`Before that, a matrix maps the stream to ${int(c.dEmbed)} numbers.`,
     (c.logitScale ?? 1) !== 1 && say`The scores are multiplied by ${factor(c.logitScale)}.`,
     c.logitSoftcap > 0 && say`A soft cap keeps them between −${factor(c.logitSoftcap)} and ${factor(c.logitSoftcap)}.`,
@@ -220,6 +224,7 @@ export const VALUES = {
   position: say`position`,
   tokenType: say`token type`,
   pooled: say`pooled`,
+  labelled: say`read by the classifier`,
   into: say`stream into the block`,
   read: say`what it reads`,
   normalised: (c) => (c.normGain === false ? say`normalised` : say`before the gain`),

@@ -110,13 +110,40 @@ async function chat(o) {
 }
 
 /**
+ * The texts of a command that reads several.
+ * @param {string} command
+ * @param {string[]} given  [] : the lines of standard input
+ */
+async function textsOf(command, given) {
+  const texts = given.length ? given : ((await standardInput()) ?? '').split(/\r?\n/).filter(Boolean);
+  if (!texts.length) fail('empty-prompt', `${command}: there is no text, neither as argument nor on standard input`);
+  return texts;
+}
+
+/**
+ * Print the labels of texts.
+ * @param {string[]} given  [] : the lines of standard input
+ * @param {Record<string, any>} o
+ */
+async function classify(given, o) {
+  const texts = await textsOf('classify', given);
+  const { pair } = o;
+  await withModel(o, async (model, signal) => {
+    for (const text of texts) {
+      const { logits: _, ...result } = await model.classify(text, { signal, ...(pair !== undefined && { pair }) });
+      const input = { text, ...(pair !== undefined && { pair }) };
+      console.log(JSON.stringify({ ...input, ...result }));
+    }
+  });
+}
+
+/**
  * Print the vectors of texts.
  * @param {string[]} given  [] : the lines of standard input
  * @param {Record<string, any>} o
  */
 async function embed(given, o) {
-  const texts = given.length ? given : ((await standardInput()) ?? '').split(/\r?\n/).filter(Boolean);
-  if (!texts.length) fail('empty-prompt', 'embed: there is no text, neither as argument nor on standard input');
+  const texts = await textsOf('embed', given);
   await withModel(o, async (model, signal) => {
     const options = { signal, ...(o.pooling !== undefined && { pooling: o.pooling }) };
     for (const text of texts) {
@@ -226,6 +253,7 @@ try {
   else if (command === 'lab') await lab(positionals[1], values);
   else if (command === 'serve') await serveModel(values);
   else if (command === 'embed') await embed(positionals.slice(1), values);
+  else if (command === 'classify') await classify(positionals.slice(1), values);
   else if (command === 'convert' || command === 'quantize') await convertTo(command, positionals.slice(1), values);
   else if (command === 'dictionary') {
     const { trainDictionary } = await import('./train_dictionary.js');

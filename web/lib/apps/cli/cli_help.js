@@ -25,6 +25,12 @@ export const COMMANDS = {
     example: "glassformer embed -m hf:sentence-transformers/all-MiniLM-L6-v2 'A man is eating.' 'Someone has a meal.'",
     options: ['pooling', 'json', ...LOADING],
   },
+  classify: {
+    usage: '[options] [TEXT...]',
+    does: 'print labels of texts as JSON lines; without TEXT of each line of standard input',
+    example: "glassformer classify -m hf:dslim/bert-base-NER 'Ada Lovelace met Charles Babbage in London.'",
+    options: ['pair', 'json', ...LOADING],
+  },
   count: {
     usage: '[--json] CONFIG',
     does: 'count the parameters of a preset, a config.json or a local weight file',
@@ -70,7 +76,7 @@ export const COMMANDS = {
 };
 
 /** Options of commands that a prompt does not have. */
-export const NOT_OF_A_PROMPT = ['pooling', 'short', 'type', 'no-tokenizer', 'port', 'allow-origin', ...DICTIONARY];
+export const NOT_OF_A_PROMPT = ['pooling', 'pair', 'short', 'type', 'no-tokenizer', 'port', 'allow-origin', ...DICTIONARY];
 
 export const HELP = `\
 usage: glassformer [options] [PROMPT]         continue a text; without PROMPT, or with -, standard input
@@ -103,6 +109,7 @@ glassformer COMMAND --help shows the options of a command, with an example.
       --beams N          beam search with N beams (no sampling)
       --lora SOURCE      add a LoRA adapter: a folder of PEFT, a GGUF, or hf:owner/name; may be repeated
       --pooling KIND     with embed: how token vectors are pooled (default: as the model specifies)
+      --pair TEXT        with classify: a second text for each, such as a document for a question
       --dtype DTYPE      weights in memory: keep, f32, f16, q8_0, q4_0, q6_k, q5_0 or q4_k (default keep)
       --kv-dtype DTYPE   key/value cache: f32, f16 or q8_0 (default: f16 for quantised models, else f32)
       --threads N        compute in a worker with N threads

@@ -95,6 +95,24 @@ export function stackConfig(config, encoder) {
 export const embedWidth = (config) => config.d_embed || config.d_model;
 
 /**
+ * Whether a model has logits: an encoder without a head has none.
+ * @param {Pick<Config, 'kind' | 'mlm_head' | 'n_labels'>} config
+ */
+export const hasHead = ({ kind, mlm_head, n_labels }) => kind !== 'encoder' || mlm_head || n_labels > 0;
+
+/**
+ * The width of the logits: labels of a classifier, otherwise tokens.
+ * @param {Pick<Config, 'n_labels' | 'vocab_size'>} config
+ */
+export const headWidth = ({ n_labels, vocab_size }) => n_labels || vocab_size;
+
+/**
+ * Whether a classifier reads one state for each sequence, and has one row of logits.
+ * @param {Pick<Config, 'label_pooling'>} config
+ */
+export const isLabelPooled = ({ label_pooling: pooling }) => pooling !== 'none' && pooling !== 'last';
+
+/**
  * What q.k is multiplied by.
  * @param {Config} config
  */

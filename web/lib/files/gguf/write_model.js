@@ -142,6 +142,7 @@ function valuesFor(config, { target, scale }, weight) {
  * @returns {Layout}
  */
 export function ggufLayout(config) {
+  if (config.n_labels) fail('unsupported', 'a classifier cannot be written as GGUF: its labels would be lost');
   if (config.kind === 'encoder') fail('unsupported', 'kind encoder cannot be written as GGUF, expected decoder');
   const ofKind = Object.keys(ARCHITECTURES).filter(
     (name) => (ARCHITECTURES[name].fields.kind ?? 'decoder') === config.kind,

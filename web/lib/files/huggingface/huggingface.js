@@ -7,6 +7,7 @@ import { fail, show } from '../../base/errors.js';
 import { LIMITS } from '../../base/checks.js';
 import { mayBeBuffer } from './buffers.js';
 import { FAMILIES } from './families_all.js';
+import { withClassifier } from './classifiers.js';
 import { extendedContext } from '../../engine/config/layer_flags.js';
 import { conventionsOf, keysRead } from './families_common.js';
 import { placesByName } from '../../engine/config/tensor_plan.js';
@@ -19,6 +20,7 @@ import { placesByName } from '../../engine/config/tensor_plan.js';
  * @typedef {object} HfModel
  * @property {Config} config
  * @property {import('../source.js').Special} special  token ids
+ * @property {import('../../run/loaded_model.js').Labels | null} labels  of a classifier
  * @property {(names: Set<string>) => Map<string, Place>} places  of the tensors, by name in the file; `names` holds all
  *   names in the checkpoint, from which a prefix is recognised
  * @property {(entry: Entry) => boolean | 'maybe'} isBuffer  whether a tensor is not a weight and is skipped; maybe:
@@ -115,15 +117,16 @@ export function readHfConfig(json, where = 'config.json', tensors) {
   if (type === 'glassformer') {
     const own = Object.fromEntries(Object.entries(json).filter(([key]) => isField(key) || !KNOWN_KEYS.test(key)));
     const config = completeConfig(own, where);
-    return { config, special, places: () => placesByName(config, {}), isBuffer: maybe, warnings: [] };
+    return { config, special, places: () => placesByName(config, {}), isBuffer: maybe, labels: null, warnings: [] };
   }
-  const family = Object.hasOwn(FAMILIES, type)
+  const named = Object.hasOwn(FAMILIES, type)
     ? FAMILIES[type]
     : fail(
         'unsupported',
         `${where}: model_type ${show(type)} is not supported, expected one of ${MODEL_TYPES.join(', ')}`,
       );
-  json = withoutAliases(keysOf(json, family), family.aliases ?? {}, where);
+  json = withoutAliases(keysOf(json, named), named.aliases ?? {}, where);
+  const { family, labels } = withClassifier(named, json, tensors, where);
   const used = keysRead(family);
   const config = completeConfig(fieldsOf(family, json, used, where, tensors), where, family.keys, family.required);
   if (config.kind === 'encoder_decoder') Object.assign(special, targetTokens(json, where));
@@ -140,6 +143,7 @@ export function readHfConfig(json, where = 'config.json', tensors) {
   return {
     config,
     special,
+    labels,
     warnings,
     places: (files) =>
       withTiedHeadName(

@@ -86,6 +86,7 @@ export async function modelOf(stored, known) {
   return {
     config: model.config,
     special: model.special,
+    ...(model.labels && { labels: model.labels }),
     tensors: [...tensors, ...ignored].sort((a, b) => a.file - b.file || a.offset - b.offset),
   };
 }

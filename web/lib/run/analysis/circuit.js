@@ -95,7 +95,11 @@ export function circuit(model, layer, head, kind) {
     for (let k = 0; k < d; k++) for (let j = 0; j < c.d_model; j++) data[i * c.d_model + j] += a[k][i] * b[k][j];
   const whole = { data, shape: [c.d_model, c.d_model] };
   const values = singularValues(a, b);
-  return { matrix: whole, singularValues: values, ...(kind === 'OV' && { copying: copying(model, a, b) }) };
+  return {
+    matrix: whole,
+    singularValues: values,
+    ...(kind === 'OV' && !c.n_labels && { copying: copying(model, a, b) }),
+  };
 }
 
 /**

@@ -14,6 +14,8 @@ import {
   term,
   times,
 } from './terms.js';
+import { isLabelPooled } from '../../engine/config/config.js';
+import { fail } from '../../base/errors.js';
 import { weight } from '../inspect/weight.js';
 
 /** @import { PassValues, Sublayer } from './pass_values.js' */
@@ -115,10 +117,38 @@ export function logit(pass) {
  * @returns {Input}
  */
 function headInput(pass) {
+  if (isLabelPooled(pass.config)) return { at: LABEL_INPUT, x: pass.row(LABEL_INPUT) };
+  refuseTransform(pass);
   if (!pass.config.mlm_head) return pass.hidden();
   if (!pass.hasNorms) return { at: null, x: Float32Array.from(transformed(pass)) };
   const at = 'mlm_head.ln.hook_normalized';
   return { at, x: pass.withGain('head_norm', pass.row(at)) };
+}
+
+/** The point that a classifier of a whole text reads. */
+const LABEL_INPUT = 'classifier.hook_input';
+
+/** The layer before a classifier has no formula here. @param {PassValues} pass */
+function refuseTransform({ at, config }) {
+  if (config.label_transform !== 'none')
+    fail('unsupported', `explain has no formula of label_transform, which ${at} is computed with`);
+}
+
+/**
+ * The state that a classifier of a whole text reads: of the first token, the mean, or the pooler's output.
+ * @type {Formula}
+ */
+export function labelInput(pass) {
+  refuseTransform(pass);
+  const { label_pooling: pooling } = pass.config;
+  if (pooling === 'pooler')
+    return { how: 'sum', formula: "the pooler's output", terms: [term(pass, 'pooler.hook_pooler_out')] };
+  const n = pooling === 'mean' ? pass.ids.length : 1;
+  const terms = Array.from({ length: n }, (_, position) => {
+    const { at, x } = pass.hiddenAt(position);
+    return { name: `position ${position}`, value: x[pass.index], from: { at, position, index: pass.index } };
+  });
+  return { how: 'sum', divisor: n, formula: n > 1 ? 'the mean of the states' : 'the state of the first token', terms };
 }
 
 /**

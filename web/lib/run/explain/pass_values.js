@@ -331,6 +331,18 @@ export class PassValues {
     return { at, x: this.row(at) };
   }
 
+  /**
+   * The same at another position.
+   * @param {number} position
+   */
+  hiddenAt(position) {
+    const own = this.position;
+    this.position = position;
+    const found = this.hidden();
+    this.position = own;
+    return found;
+  }
+
   /** The input of the keys and values of cross-attention, which is the encoder's output. */
   encoderOutput() {
     const normal = 'encoder.ln_final.hook_normalized';

@@ -3,7 +3,16 @@ import { headResult, mixture, patternWeight, projection, score } from './formula
 import { activation, choice, expertWeight, inputProduct } from './formulas_ffn.js';
 import { normScale, normalized } from './formulas_norm.js';
 import { positionEmbedding, rotation } from './formulas_position.js';
-import { added, blockInput, logit, pooled, residual, tokenEmbedding, tokenType } from './formulas_stream.js';
+import {
+  added,
+  blockInput,
+  labelInput,
+  logit,
+  pooled,
+  residual,
+  tokenEmbedding,
+  tokenType,
+} from './formulas_stream.js';
 import { isGated } from '../../engine/config/config_fields.js';
 import { fail } from '../../base/errors.js';
 
@@ -46,6 +55,7 @@ const FORMULAS = {
   'mlp.hook_expert_indices': choice,
   hook_mlp_out: (pass) => added(pass, 'ffn'),
   'pooler.hook_pooler_out': pooled,
+  'classifier.hook_input': labelInput,
 };
 
 /**

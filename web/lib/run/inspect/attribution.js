@@ -7,15 +7,20 @@ import { fail, show } from '../../base/errors.js';
 import { requireFinite } from './finite_check.js';
 import { blocksPrefix } from './logit_lens.js';
 import { positionIn } from './position_in.js';
+import { forwardOne } from './forward.js';
+import { typedIds } from './typed_ids.js';
+import { applyNorm, beforeHead, meanOf, partOf } from './vector_parts.js';
+import { headWidth, isLabelPooled } from '../../engine/config/config.js';
 import { weight } from './weight.js';
 
 /** @import { LoadedModel } from '../loaded_model.js' */
 /** @import { Tensor } from '../../engine/engine.js' */
+/** @import { VectorPart } from './vector_parts.js' */
 /**
  * One term of a logit.
  * @typedef {object} Part
- * @property {string} name embed, pos_embed, blocks.0.attn.head.3, blocks.0.ffn, blocks.0.attn.o.bias, final_norm.bias,
- *   head.bias, ...
+ * @property {string} name embed, pos_embed, token_type_embed, blocks.0.attn.head.3, blocks.0.ffn, blocks.0.attn.o.bias,
+ *   final_norm.bias, pooler.bias, head.bias, ...
  * @property {'embedding'|'position'|'head'|'ffn'|'bias'} kind
  * @property {number | null} layer
  * @property {number | null} head
@@ -23,8 +28,8 @@ import { weight } from './weight.js';
  */
 /**
  * @typedef {object} Attribution
- * @property {number} token
- * @property {string} text
+ * @property {number} token  of a classifier the number of a label
+ * @property {string} text   of the token, or the label
  * @property {number} position
  * @property {number} logit   as the model computed it
  * @property {number} sum     of the parts; for weights in f32, f16 or bf16 within 1e-4 of the logit. Quantised models
@@ -32,11 +37,10 @@ import { weight } from './weight.js';
  * @property {Part[]} parts
  */
 
-/** @typedef {Omit<Part, 'value'> & {vector: Float64Array}} VectorPart a part of the stream */
-
 /** Points that are read of the blocks, and those outside. */
 const OF_BLOCKS = /\.((cross_)?attn\.hook_result|hook_mlp_out|(ln1|ln_cross|ln2)(_post)?\.hook_scale)$/;
-const OUTSIDE = /^(decoder\.)?(hook_embed|hook_pos_embed|embed\.ln\.hook_scale|ln_final\.hook_scale)$/;
+const OUTSIDE =
+  /^(decoder\.)?(hook_embed|hook_pos_embed|hook_token_type_embed|embed\.ln\.hook_scale|ln_final\.hook_scale)$/;
 
 /**
  * Decomposes one logit into the contributions of embedding, heads, feed-forward layers and biases. The scale of every
@@ -55,15 +59,20 @@ export async function attribution(model, input, options, { signal } = {}) {
   const c = model.config;
   if (c.mlm_head)
     fail('unsupported', 'attribution cannot divide a logit behind an activation: this model has an mlm_head');
-  const ids = model.ids(input, 'input', options.addSpecialTokens);
-  const position = positionIn(options.position ?? -1, ids.length);
+  const { ids, types } = typedIds(model, input, 'input', options);
+  // a classifier of a whole text has one row of logits
+  const position = isLabelPooled(c) ? 0 : positionIn(options.position ?? -1, ids.length);
   const names = (await model.points()).names;
   const capture = names.filter((n) => (n.startsWith(`${stack}.`) && OF_BLOCKS.test(n)) || OUTSIDE.test(n));
   model.checkLength(ids.length, 'input');
-  const { logits, captured, row } = await passAt(model, ids, position, { source, sourceMask, capture }, signal);
+  const read = c.kind === 'encoder' ? encodeAt : passAt;
+  const o = { source, sourceMask, types, capture };
+  const { logits, captured, row } = await read(model, ids, position, o, signal);
   const token = tokenOf(model, options.token ?? model.engine.top(logits, 1)[0].id);
   const direction = directionOf(model, token);
-  const parts = streamParts(model, stack, captured, row).map(({ vector, ...part }) => ({
+  const rows = c.label_pooling === 'mean' ? ids.map((_, i) => i) : [row];
+  const streams = rows.map((at) => streamParts(model, stack, captured, at));
+  const parts = beforeHead(model, meanOf(streams)).map(({ vector, ...part }) => ({
     ...part,
     value: c.logit_scale * vector.reduce((sum, x, j) => sum + x * direction[j], 0),
   }));
@@ -79,7 +88,7 @@ export async function attribution(model, input, options, { signal } = {}) {
   }
   return {
     token,
-    text: model.tokenText(token),
+    text: model.labels?.names[token] ?? model.tokenText(token),
     position,
     logit: logits[token],
     sum: total(),
@@ -100,6 +109,19 @@ function directionOf(model, token) {
   const direction = new Float64Array(d); // behind the projection of the stream to the width of the embedding
   row.forEach((x, i) => weight(model, 'head_project.weight', i).forEach((w, j) => (direction[j] += x * w)));
   return direction;
+}
+
+/**
+ * The logits of a position of an encoder, or of its whole input, and what is captured.
+ * @param {LoadedModel} model
+ * @param {number[]} ids
+ * @param {number} position
+ * @param {{capture: string[], types: ArrayLike<number> | null}} o
+ * @param {AbortSignal} [signal]
+ */
+async function encodeAt(model, ids, position, o, signal) {
+  const { logits, captured } = await forwardOne(model, ids, o, new Yielder(signal));
+  return { logits: rowAt(/** @type {Tensor} */ (logits), position), captured, row: position };
 }
 
 /**
@@ -124,7 +146,7 @@ async function passAt(model, ids, position, o, signal) {
     await sequence.observe(o, end);
     await sequence.prefill(ids.slice(first, end), yielder);
     const row = position - first;
-    const logits = sequence.session.logits(row, 1, model.config.vocab_size);
+    const logits = sequence.session.logits(row, 1, headWidth(model.config));
     const captured = sequence.takeCaptured() ?? {};
     const results = { ...captured, logits: { data: logits, shape: [1, logits.length] } };
     await requireFinite(sequence, results, ids.slice(0, end));
@@ -164,6 +186,7 @@ function streamParts(model, stack, captured, row) {
     if (bias) of.push(partOf('bias', `${name}.bias`, bias, layer));
   };
   if (captured[`${whole}hook_pos_embed`]) parts.push(partOf('position', 'pos_embed', at(`${whole}hook_pos_embed`)));
+  if (captured.hook_token_type_embed) parts.push(partOf('embedding', 'token_type_embed', at('hook_token_type_embed')));
   if (c.embed_norm && c.use_norm) norm('embed_norm', `${whole}embed.ln`, null);
   for (let l = 0; l < c.n_layers; l++) {
     const block = `${stack}.${l}`;
@@ -183,22 +206,6 @@ function streamParts(model, stack, captured, row) {
  * @typedef {(name: string, ln: string, layer: number | null, parts?: VectorPart[]) => void} Norm name: of its weights;
  *   ln: of its points; parts: default those of the whole stream
  */
-
-/**
- * @param {Part['kind']} kind
- * @param {string} name
- * @param {ArrayLike<number>} x
- * @param {number | null} [layer]
- * @param {number | null} [head]
- * @returns {VectorPart}
- */
-const partOf = (kind, name, x, layer = null, head = null) => ({
-  name,
-  kind,
-  layer,
-  head,
-  vector: Float64Array.from(x),
-});
 
 /**
  * The parts that each sublayer of a block adds to the stream, behind the norm of its output and residual_scale.
@@ -239,34 +246,28 @@ function sublayerParts(model, block, layer, at, norm) {
 }
 
 /**
- * Applies a norm to each part. With its scale fixed it is a linear map.
- * @param {LoadedModel} model
- * @param {string} name
- * @param {number} scale
- * @param {VectorPart[]} parts  changed
- * @returns {Float32Array | null} its bias
- */
-function applyNorm(model, name, scale, parts) {
-  const { config: c } = model;
-  const gain = c.norm_gain ? weight(model, `${name}.weight`) : null;
-  const isLayerNorm = (name === 'final_norm' ? c.final_norm_kind : c.norm) === 'layernorm';
-  for (const { vector } of parts) {
-    const mean = isLayerNorm ? vector.reduce((a, b) => a + b, 0) / vector.length : 0;
-    for (let j = 0; j < vector.length; j++) vector[j] = ((vector[j] - mean) / scale) * (gain?.[j] ?? 1);
-  }
-  return isLayerNorm && c.bias_norm ? weight(model, `${name}.bias`) : null;
-}
-
-/**
  * The id of the option `token`.
  * @param {LoadedModel} model
- * @param {number | string} token  an id, or a text that is one token
+ * @param {number | string} token  an id, or a text that is one token; of a classifier a label
  */
 export function tokenOf(model, token) {
+  if (model.labels) return labelOf(model.labels.names, token);
   const ids =
     typeof token === 'string'
       ? model.encode(token, { addSpecialTokens: false })
       : checkedIds([token], 'token', model.config.vocab_size);
   if (ids.length !== 1) fail('bad-option', `token is ${show(token)}, which is ${ids.length} tokens, expected one`);
   return ids[0];
+}
+
+/**
+ * The number of a label.
+ * @param {string[]} names
+ * @param {number | string} label  its name or number
+ */
+function labelOf(names, label) {
+  const i = typeof label === 'string' ? names.indexOf(label) : label;
+  return Number.isInteger(i) && i >= 0 && i < names.length
+    ? i
+    : fail('bad-option', `token is ${show(label)}, expected one of the labels ${names.slice(0, 20).join(', ')}`);
 }

@@ -8,10 +8,12 @@ import { optionsPerSequence } from '../encoder_sources.js';
 import { fail } from '../../base/errors.js';
 import { requireFinite } from './finite_check.js';
 import { behind, pooled, widthBehind } from './pool_states.js';
+import { encodeInPasses } from './shared_passes.js';
 import { typedIds } from './typed_ids.js';
 
 /** @import { LoadedModel, PoolingKind, PoolingStep } from '../loaded_model.js' */
 /** @import { Sequence } from '../sequence.js' */
+/** @import { PassSource } from './shared_passes.js' */
 /** @import { Tensor } from '../../engine/engine.js' */
 /**
  * @typedef {object} EmbedSettings
@@ -24,14 +26,7 @@ import { typedIds } from './typed_ids.js';
  * @property {boolean} lowerCase
  * @property {boolean} includePrompt
  */
-/**
- * What the encoder reads of an input.
- * @typedef {object} Source
- * @property {number[]} ids
- * @property {ArrayLike<number> | null} mask  null: nothing is hidden
- * @property {ArrayLike<number> | null} types  null: all 0
- * @property {number} first  position of the pooling
- */
+/** What the encoder reads of an input. first: position of the pooling @typedef {PassSource & {first: number}} Source */
 
 /**
  * Runs the public call embed.
@@ -49,27 +44,12 @@ export async function embed(model, input, options = {}, { signal } = {}) {
   const yielder = new Yielder(signal);
   const d = settings.width;
   const data = new Float32Array(list.length * d);
-  const { chunk } = model.engine.schema;
-  const sequence = await model.openSequence();
-  try {
-    /** @type {Source[]} */
-    let pass = []; // short inputs share a pass over the weights
-    let [tokens, done] = [0, 0];
-    const run = async () => {
-      for (const vector of await embedTogether(sequence, pass, settings)) data.set(vector, d * done++);
-      [pass, tokens] = [[], 0];
-    };
-    for (const [i, one] of list.entries()) {
-      await yielder.yieldIfDue();
-      const source = sourceOf(model, one, many ? `input ${i}` : 'input', each[i], settings);
-      if (pass.length && tokens + source.ids.length > chunk) await run();
-      pass.push(source);
-      tokens += source.ids.length;
-    }
-    if (pass.length) await run();
-  } finally {
-    sequence.close();
-  }
+  let done = 0;
+  const sources = (/** @type {number} */ i) =>
+    sourceOf(model, list[i], many ? `input ${i}` : 'input', each[i], settings);
+  await encodeInPasses(model, list.length, sources, yielder, async (sequence, pass) => {
+    for (const vector of await embedTogether(sequence, pass, settings)) data.set(vector, d * done++);
+  });
   return { data, shape: many ? [list.length, d] : [d] };
 }
 
@@ -147,11 +127,6 @@ function promptLength(model, prompt, { addSpecialTokens }) {
 async function embedTogether(sequence, sources, { kinds, steps }) {
   const { session, model } = sequence;
   const d = model.config.d_model;
-  /** Null where no input has any. @param {'mask' | 'types'} name @param {number} absent  of inputs without */
-  const joined = (name, absent) =>
-    sources.some((s) => s[name]) ? sources.flatMap((s) => Array.from(s[name] ?? s.ids.map(() => absent))) : null;
-  const lengths = sources.map((s) => s.ids.length);
-  session.encode(sources.flatMap((s) => s.ids), joined('mask', 1), joined('types', 0), lengths); // prettier-ignore
   const { data } = readHidden(session, d);
   const all = kinds.includes('pooler') ? readPooled(session, d, sources.length) : null;
   const vectors = [];

@@ -1,4 +1,5 @@
 // forward.js - one pass over a sequence or over several
+import { hasHead, headWidth, isLabelPooled } from '../../engine/config/config.js';
 import { readHidden, readPooled } from '../../engine/engine_captures.js';
 import { Yielder } from '../../base/event_loop.js';
 import { isSequenceList, checkSingleMask } from '../generation_defaults.js';
@@ -31,7 +32,8 @@ export async function forward(model, input, options = {}, { signal } = {}) {
 /**
  * The results of a pass.
  * @typedef {object} Pass
- * @property {Tensor} [logits]  [position, vocab_size]; absent of an encoder without a head
+ * @property {Tensor} [logits]  [position, vocab_size]; absent of an encoder without a head; of a classifier [position,
+ *   n_labels], or [1, n_labels] where it reads one state of an encoder
  * @property {Tensor} [hidden]  of an encoder, [position, d_model]
  * @property {Tensor} [pooled]  of an encoder with a pooler, [d_model]
  * @property {Record<string, Tensor>} captured
@@ -51,8 +53,9 @@ export async function forwardOne(model, ids, o, yielder) {
   o = await withFunctions(model, o, (other) => forwardOne(model, ids, other, yielder));
   const isPadded = (o.mask ?? null) !== null && config.kind !== 'encoder';
   const n = isPadded ? positionsBeforePadding(o.mask, ids.length) : ids.length;
-  const rows = logitRows(o.logits, ids.length, n);
-  const v = config.kind === 'encoder' && !config.mlm_head ? 0 : config.vocab_size; // 0: there is no head
+  const [hasLogits, isOne] = [hasHead(config), isLabelPooled(config)];
+  const rows = isOne ? (o.logits === 'none' ? [] : [0]) : logitRows(o.logits, ids.length, n);
+  const v = hasLogits ? headWidth(config) : 0;
   const logits = { data: new Float32Array(rows.length * v), shape: [rows.length, v] };
   const sequence = await model.openSequence(o, ids.length, n, yielder);
   try {
@@ -65,9 +68,9 @@ export async function forwardOne(model, ids, o, yielder) {
       const mask = model.mask(o.mask, ids.length, 'mask');
       encode = (session) => session.encode(ids, mask, o.types);
       sequence.encodeOnly(ids, mask, o.types);
-      if (config.mlm_head) copyLogits(sequence.session, logits, rows, 0, n);
+      if (hasLogits) copyLogits(sequence.session, logits, rows, 0, isOne ? 1 : n);
       results = {
-        ...(config.mlm_head && { logits }),
+        ...(hasLogits && { logits }),
         hidden: readHidden(sequence.session, config.d_model),
         ...(config.pooler && { pooled: readPooled(sequence.session, config.d_model) }),
       };

@@ -34,6 +34,7 @@ export function blocksPrefix(model, call) {
  */
 export async function logitLens(model, input, options, { signal } = {}) {
   const { top = 5, source, sourceMask } = options;
+  model.requireTokens('logitLens');
   const stack = blocksPrefix(model, 'logitLens');
   const { n_layers: layers, vocab_size: v, d_model: d } = model.config;
   numberInRange('top', top, 1, v, true);

@@ -2,7 +2,17 @@
 import { startTrace, readTrace } from '../../engine/engine_captures.js';
 import { clockTick } from '../../base/clock.js';
 import { Yielder } from '../../base/event_loop.js';
-import { embedWidth, isRotated, rotaryDim, rotaryKvHeads, stackConfig, windowOf } from '../../engine/config/config.js';
+import {
+  embedWidth,
+  isRotated,
+  rotaryDim,
+  rotaryKvHeads,
+  stackConfig,
+  windowOf,
+  hasHead,
+  headWidth,
+  isLabelPooled,
+} from '../../engine/config/config.js';
 import { FFN_KINDS, activationOf, isGated } from '../../engine/config/config_fields.js';
 import { isExpert } from '../../engine/config/weight_roster.js';
 import { typedIds } from './typed_ids.js';
@@ -68,7 +78,8 @@ export async function trace(model, input, options, { signal } = {}) {
  * @param {Times} sums
  */
 async function measurePass(model, { ids, types, source, sourceMask }, yielder, sums) {
-  const { kind, mlm_head: hasHead, vocab_size: v } = model.config;
+  const { kind } = model.config;
+  const v = headWidth(model.config);
   const sequence = await model.openSequence();
   const { session } = sequence;
   try {
@@ -77,7 +88,7 @@ async function measurePass(model, { ids, types, source, sourceMask }, yielder, s
     if (source) addTimes(sums, session);
     if (kind === 'encoder') {
       sequence.encodeOnly(ids, null, types);
-      if (hasHead) session.logits(0, ids.length, v);
+      if (hasHead(model.config)) session.logits(0, isLabelPooled(model.config) ? 1 : ids.length, v);
       addTimes(sums, session);
     } else {
       await sequence.prefill(ids, yielder, (_, n) => {
@@ -177,7 +188,8 @@ const expert = (c, inner) =>
  * @returns {Record<string, [input: number[], output: number[], flops: number]>}
  */
 function costs(c, layer, T, S, causal) {
-  const { d_model: d, d_ff: inner, vocab_size: v, n_experts_used: used } = c;
+  const { d_model: d, d_ff: inner, n_experts_used: used } = c;
+  const H = isLabelPooled(c) ? 1 : T; // rows that the head reads
   const heads = c.n_heads * c.d_head;
   const kv = c.n_kv_heads * c.d_head;
   const rotated = (rotaryKvHeads(c) / c.n_kv_heads) * (c.n_heads + c.n_kv_heads);
@@ -217,8 +229,8 @@ function costs(c, layer, T, S, causal) {
     'ffn.residual': [stream, stream, added + when(c.parallel_residual, T * d)], // parallel: the sum of both outputs
     final_norm: [stream, stream, Number(c.use_final_norm) * normFlops(c.final_norm_kind) * T * d],
     pooler: [[d], [d], linear(1, d, d, true) + d],
-    head_transform: [stream, stream, linear(T, d, d, true) + FFN_KINDS[activationOf(c)].flops * T * d + normed],
-    head: [stream, [T, v], headFlops(c, T)],
+    head_transform: [[H, d], [H, d], linear(H, d, d, true) + H * d * transformFlops(c)],
+    head: [[H, d], [H, headWidth(c)], headFlops(c, H)],
   };
 }
 
@@ -246,7 +258,17 @@ function headFlops(c, T) {
   const width = embedWidth(c);
   const projection = when(c.d_embed > 0, 2 * T * c.d_model * width);
   const changes = Number(c.logit_scale !== 1) + 3 * Number(c.logit_softcap > 0);
-  return linear(T, width, c.vocab_size, c.bias_head) + projection + T * c.vocab_size * changes;
+  return linear(T, width, headWidth(c), c.bias_head) + projection + T * headWidth(c) * changes;
+}
+
+/**
+ * FLOPs of a value behind the linear layer before the head: of its activation and its norm.
+ * @param {Config} c
+ */
+function transformFlops(c) {
+  const act = c.mlm_head ? activationOf(c) : c.label_transform;
+  const normed = (c.mlm_head || c.label_norm) && c.use_norm;
+  return (FFN_KINDS[act]?.flops ?? 1) + Number(normed) * normFlops(c.norm);
 }
 
 /**

@@ -14,7 +14,7 @@ import { fail } from '../../base/errors.js';
  */
 export function typedIds(model, input, what, { addSpecialTokens, pair, tokenTypes }) {
   const { kind, n_token_types: most } = model.config;
-  if (kind !== 'encoder' && (pair !== undefined || tokenTypes !== undefined))
+  if (kind !== 'encoder' && ((pair !== undefined && !model.labels) || tokenTypes !== undefined))
     fail(
       'bad-option',
       `${pair === undefined ? 'tokenTypes' : 'pair'} is an option of encoders, this model is of kind ${kind}`,

@@ -46,6 +46,22 @@ function modelOf(json) {
   return /** @type {import('./bpe.js').Model} */ (component({ ...json, type }, 'model', MODELS));
 }
 
+/**
+ * The lengths of one text or two that have at most `most` tokens together: the longer text loses its last ones, then
+ * both the same number (longest_first of Hugging Face).
+ * @param {number[]} lengths
+ * @param {number} most
+ * @returns {number[]}
+ */
+function lengthsWithin(lengths, most) {
+  if (lengths.reduce((a, b) => a + b, 0) <= most) return lengths;
+  if (lengths.length === 1) return [most];
+  const short = Math.min(...lengths);
+  const half = Math.floor(most / 2);
+  const [a, b] = short + Math.max(short, most - short) > most ? [half, most - half] : [short, most - short];
+  return lengths[0] > lengths[1] ? [b, a] : [a, b];
+}
+
 export class Pipeline {
   /** Ids of words. @type {Map<string, number[]>} */
   #words = new Map();
@@ -108,15 +124,24 @@ export class Pipeline {
   /**
    * @param {string[]} texts  one or two
    * @param {boolean} addSpecialTokens
+   * @param {number} [most]  tokens of the result: longer texts are truncated at their end
    * @returns {Encoding}
    */
-  encode(texts, addSpecialTokens) {
+  encode(texts, addSpecialTokens, most = Infinity) {
     const parts = texts.map((text, i) => {
       /** @type {number[]} */
       const ids = [];
       this.#cut(text, ids);
       return { ids, types: new Array(ids.length).fill(i) };
     });
+    const added = this.#process(
+      parts.map(() => ({ ids: [], types: [] })),
+      addSpecialTokens,
+    ).reduce((n, { ids }) => n + ids.length, 0);
+    lengthsWithin(
+      parts.map(({ ids }) => ids.length),
+      Math.max(0, most - added),
+    ).forEach((n, i) => (parts[i].ids.length = parts[i].types.length = n));
     const all = this.#process(parts, addSpecialTokens);
     return all.length === 1 ? all[0] : { ids: all.flatMap(({ ids }) => ids), types: all.flatMap(({ types }) => types) };
   }

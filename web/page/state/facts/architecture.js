@@ -41,7 +41,7 @@ export const headsOf = (c, encoder) => (encoder && c.nEncoderHeads) || c.nHeads;
 export const ropeTheta = (c, layer) => (c.ropeLocalTheta > 0 && windowOf(c, layer) ? c.ropeLocalTheta : c.ropeTheta);
 
 /** Whether it predicts tokens. @param {Config} c */
-export const predicts = (c) => c.kind !== 'encoder';
+export const predicts = (c) => c.kind !== 'encoder' && !c.nLabels;
 
 /** Whether it says which token belongs at a place, rather than which follows. @param {Config} [c] */
 export const fillsBlanks = (c) => c?.kind === 'encoder' && c.mlmHead === true;

@@ -130,6 +130,7 @@ export const byPart = (rows) =>
 /** Factors of terms by their letters. @param {any} c  the configuration @returns {Record<string, Factor>} */
 const factorsOf = ({ positionOffset: offset, contextLength, ...c }) => ({
   V: ['vocab', c.vocabSize],
+  c: ['labels', c.nLabels],
   d: ['d', c.dModel],
   'd²': ['d²', c.dModel ** 2, `${c.dModel}²`],
   h: ['h', c.nHeads],
@@ -165,12 +166,12 @@ function termsOf(rows, layers, c) {
   const square = c.nHeads === c.nKvHeads && c.nHeads * c.dHead === c.dModel;
   return /** @type {Record<string, string[]>} */ ({
     embedding: [times(tables, c.dEmbed ? 'V w' : 'V d'), ...projected],
-    head: [...(c.tieWordEmbeddings ? [] : [c.dEmbed ? 'V w' : 'V d']), ...projected],
+    head: [...(c.tieWordEmbeddings ? [] : [`${c.nLabels ? 'c' : 'V'} ${c.dEmbed ? 'w' : 'd'}`]), ...projected],
     position: [times(tables, 'n d')],
     relative: [times(tables, 'b h')],
     types: ['t d'],
     pooler: ['d²'],
-    mlm: ['d²', times(sum(rows.filter(ofNorm), 'count') / c.dModel, 'd')],
+    mlm: ['d²', ...(rows.some(ofNorm) ? [times(sum(rows.filter(ofNorm), 'count') / c.dModel, 'd')] : [])],
     attention: square ? ['4 d²'] : ['2 h e d', '2 g e d'],
     cross_attention: square ? ['4 d²'] : ['2 h e d', '2 g e d'],
     ffn: [`${matrices} d f`],

@@ -116,6 +116,7 @@ export function partsOfPass(c, layer, n, m) {
     ...when(c.finalNorm, [last, VALUES.read]),
     ...(c.mlmHead ? ofNorm(c, 'mlm_head.ln') : []),
     ...when(c.pooler, ['pooler.hook_pooler_out', VALUES.pooled]),
+    ...when(['first', 'mean', 'pooler'].includes(c.labelPooling), ['classifier.hook_input', VALUES.labelled]),
   ];
   const logits = `[${n}, ${c.vocabSize}]`;
   return [
@@ -125,7 +126,12 @@ export function partsOfPass(c, layer, n, m) {
     ...crossParts(c, block, n, m),
     ...ffnParts(c, layer, n),
     ['more', layer + 1 < c.nLayers, [[last, VALUES.last]]],
-    ['final', c.finalNorm || c.pooler || c.mlmHead, final, c.mlmHead ? logits : undefined],
+    [
+      'final',
+      c.finalNorm || c.pooler || c.mlmHead || (c.kind === 'encoder' && c.nLabels > 0),
+      final,
+      c.mlmHead ? logits : undefined,
+    ],
     ['head', predicts(c), [], logits],
   ];
 }
