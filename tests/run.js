@@ -1,6 +1,6 @@
 // run.js - runs the test groups that the command line names, and counts results
 //
-//   node tests/run.js GROUP...     layout native wasm node browser package faults arm
+//   node tests/run.js GROUP...     layout native wasm node browser package faults real arm
 //
 // `./build.sh test` builds what the groups need and then runs this script. Two files more than there are cores run at
 // once, since most files wait now and then; one lane begins with the browsers, the others with the rest. A group that
@@ -32,6 +32,7 @@ const groups = {
   browser: [() => testFiles('browser'), nodeTest],
   package: [() => testFiles('package'), nodeTest],
   faults: [() => testFiles('faults'), nodeTest],
+  real: [() => testFiles('real'), nodeTest],
   arm: [
     () => testFiles('node').filter((file) => onArm.has(basename(file, '.test.js'))),
     (file) => nodeTest(file, 3 * 60), // emulated
@@ -42,7 +43,7 @@ const onArm = new Set([
   ...['engine', 'features', 'generate', 'not_finite', 'parity', 'quants', 'reference', 'same_bits'],
   ...['sessions', 'threads', 'training', 'worker'],
 ]);
-const inBrowser = new Set(['browser', 'package', 'faults']);
+const inBrowser = new Set(['browser', 'package', 'faults', 'real']);
 
 /** Files below a folder, the largest first: the last ones to end are then short. */
 function filesIn(folder, isTest) {

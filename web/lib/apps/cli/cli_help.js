@@ -76,7 +76,16 @@ export const COMMANDS = {
 };
 
 /** Options of commands that a prompt does not have. */
-export const NOT_OF_A_PROMPT = ['pooling', 'pair', 'short', 'type', 'no-tokenizer', 'port', 'allow-origin', ...DICTIONARY];
+export const NOT_OF_A_PROMPT = [
+  'pooling',
+  'pair',
+  'short',
+  'type',
+  'no-tokenizer',
+  'port',
+  'allow-origin',
+  ...DICTIONARY,
+];
 
 export const HELP = `\
 usage: glassformer [options] [PROMPT]         continue a text; without PROMPT, or with -, standard input
