@@ -9,6 +9,7 @@ export const apps = {
   'ai-sdk': 'apps/clients/ai_sdk',
   openai: 'apps/clients/openai',
   react: 'apps/clients/react',
+  vue: 'apps/clients/vue',
   labs: 'apps/labs/labs',
   elements: 'apps/elements/elements',
 };

@@ -128,7 +128,7 @@ async function pack() {
       cli: join(lib, 'apps/cli/cli.js'),
       ...Object.fromEntries(Object.entries(apps).map(([name, file]) => [name, join(lib, `${file}.js`)])),
     },
-    external: [...common.external, 'react'],
+    external: [...common.external, 'react', 'vue'],
     outdir: part,
     splitting: true,
     chunkNames: 'chunk-[hash]',

@@ -11,6 +11,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import ts from 'typescript';
 import { apps } from './entries.js';
+import { JSX_TYPES } from './jsx_types.js';
 
 const top = fileURLToPath(new URL('..', import.meta.url)),
   modules = join(top, 'build/types/lib'),
@@ -85,6 +86,31 @@ const described = (text, about) =>
     text,
   );
 
+/**
+ * Declarations whose optional members also take undefined, which exactOptionalPropertyTypes tells apart.
+ * @param {string} text
+ */
+function withUndefined(text) {
+  const file = ts.createSourceFile('x.d.ts', text, ts.ScriptTarget.Latest, true);
+  /** @type {[at: number, inserted: string][]} */
+  const changes = [];
+  const visit = (/** @type {ts.Node} */ node) => {
+    if (ts.isPropertySignature(node) && node.questionToken && node.type) {
+      const isFunction = ts.isFunctionTypeNode(node.type) || ts.isConditionalTypeNode(node.type);
+      if (isFunction) changes.push([node.type.getStart(file), '(']);
+      changes.push([node.type.end, `${isFunction ? ')' : ''} | undefined`]);
+    }
+    ts.forEachChild(node, visit);
+  };
+  visit(file);
+  return changes
+    .sort(([a], [b]) => b - a)
+    .reduce((all, [at, inserted]) => all.slice(0, at) + inserted + all.slice(at), text);
+}
+
+/** What a bundler gives for a file of wasm: Cloudflare's a module, others an address. */
+const WASM = `declare const file: WebAssembly.Module;\nexport default file;\n`;
+
 const LIBRARY = '/// <reference lib="esnext.disposable" preserve="true" />\n';
 
 for (const folder of [types, modules]) rmSync(folder, { recursive: true, force: true });
@@ -103,21 +129,30 @@ for (const name of readdirSync(modules, { recursive: true }).map(String)) {
   writeFileSync(file, text);
 }
 const [bundle] = generateDtsBundle(
-  [{ filePath: join(modules, 'api/index.d.ts'), output: { noBanner: true, exportReferencedTypes: false } }],
+  [{ filePath: join(modules, 'api/index.d.ts'), output: { noBanner: true, exportReferencedTypes: true } }],
   { preferredConfigPath: join(top, 'tsconfig.json') },
 );
+// of two types with one name, only that of api/index.js is exported
 const joined = described(
-  bundle,
+  Array.from(bundle.matchAll(/^\t\w+\$\d+ as (\w+),$/gm), ([, name]) => name).reduce(
+    (all, name) => all.replace(new RegExp(`^export (?=type ${name}\\b)`, 'm'), ''),
+    bundle,
+  ),
   [...all].map(([name, words]) => [name, words ?? '']),
 );
 mkdirSync(types);
-const beside = ['conversation', 'openai_fetch'].map((name) => [name, `apps/clients/${name}`]);
+const beside = ['conversation', 'openai_fetch', 'chat_run'].map((name) => [name, `apps/clients/${name}`]);
 for (const [name, file] of [...Object.entries(apps), ...beside]) {
   const text = readFileSync(join(modules, `${file}.d.ts`), 'utf8');
   const own = text.replace(/(['"])(?:\.{1,2}\/)+(?:api\/)?(?:model|index)\.js\1/g, "'./index.js'");
-  writeFileSync(join(types, `${name}.d.ts`), own);
+  writeFileSync(join(types, `${name}.d.ts`), withUndefined(own));
 }
-writeFileSync(join(types, 'index.d.ts'), `/// <reference path="./platform.d.ts" />\n${LIBRARY}${joined}`);
+writeFileSync(
+  join(types, 'index.d.ts'),
+  `/// <reference path="./platform.d.ts" />\n${LIBRARY}${withUndefined(joined)}`,
+);
+for (const [name, text] of Object.entries(JSX_TYPES)) writeFileSync(join(types, `${name}.d.ts`), text);
+writeFileSync(join(types, 'wasm.d.ts'), WASM);
 writeFileSync(join(types, 'worker.d.ts'), '// A script of a worker: it exports nothing.\nexport {};\n');
 writeFileSync(join(types, 'platform.d.ts'), PLATFORM);
 const declared = readdirSync(types).map((name) => join(types, name));

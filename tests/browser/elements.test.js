@@ -197,6 +197,37 @@ inEachEngine((own) => {
     await page.close();
   });
 
+  test('keys that an element uses do not reach the page around it, and compact fits a slide', async () => {
+    const page = await own.browser.open(`${server.url}glass-former.html`);
+    await drawn(page);
+    const [heard, heights] = await page.evaluate(async () => {
+      const former = /** @type {any} */ (document.querySelector('glass-former'));
+      /** @type {string[]} */
+      const heard = [];
+      document.addEventListener('keydown', ({ key }) => heard.push(key));
+      const press = (/** @type {Element} */ on, /** @type {string[]} */ keys) => {
+        for (const key of keys)
+          on.dispatchEvent(new KeyboardEvent('keydown', { key, bubbles: true, composed: true, cancelable: true }));
+      };
+      const heads = former.shadowRoot.querySelector('glass-attention').shadowRoot;
+      press(former.shadowRoot.querySelector('input'), ['a', ' ', 'ArrowRight', 'PageDown']);
+      press(former.shadowRoot.querySelector('button'), [' ', 'Enter', 'F5']);
+      press(heads.querySelector('.tile'), ['ArrowRight', 'PageDown']);
+      press(heads.querySelector('.matrix'), ['ArrowLeft', 'Escape']);
+      former.style.width = '900px';
+      const height = async () => {
+        await new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)));
+        return former.getBoundingClientRect().height;
+      };
+      const full = await height();
+      former.toggleAttribute('compact', true);
+      return [heard, [full, await height()]];
+    });
+    assert.deepEqual(heard, ['F5', 'PageDown', 'Escape']);
+    assert.ok(heights[1] < 540 && heights[1] < heights[0], `${heights}`); // a slide of 960 by 540
+    await page.close();
+  });
+
   test('arrow keys move among the heads; data of another form gives one sentence and an error event', async () => {
     const page = await own.browser.open(`${server.url}heads.html`);
     assert.match(await drawn(page), /head 1: “b” \(1\) gives 75\.0 %/);

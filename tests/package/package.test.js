@@ -2,7 +2,7 @@
 // that generates the same token ids as the library in this tree. Bundlers are in bundlers.test.js.
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
-import { cpSync, existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { before, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
@@ -34,6 +34,13 @@ function output(program, args, cwd) {
   if (error) throw error;
   assert.equal(status, 0, `${program} ${args.join(' ')}\n${stdout}${stderr}`);
   return stdout;
+}
+
+/** A package of this repository in the project. */
+function linked(name) {
+  const link = join(project, 'node_modules', name);
+  mkdirSync(join(link, '..'), { recursive: true });
+  if (!existsSync(link)) symlinkSync(join(top, 'node_modules', name), link);
 }
 
 function write(path, text) {
@@ -70,7 +77,7 @@ test('the tarball contains the library, its binaries, its types, the licence, an
   }
   const strange = files.filter(
     (file) =>
-      !/^(?:LICENSE|README\.md|package\.json|dist\/[\w/-]+(?:\.iife)?\.(?:js|wasm)|dist\/THIRD_PARTY_LICENSES\.txt|CHANGELOG\.md|types\/(?:index|worker|conversation|ai-sdk|openai|openai_fetch|react|labs|elements)\.d\.ts|types\/platform\.d\.ts|weights\/stories-1m\.(?:gguf|md))$/.test(
+      !/^(?:LICENSE|README\.md|package\.json|dist\/[\w/-]+(?:\.iife)?\.(?:js|wasm)|dist\/THIRD_PARTY_LICENSES\.txt|CHANGELOG\.md|types\/(?:index|worker|conversation|ai-sdk|openai|openai_fetch|chat_run|react|vue|labs|elements|jsx|jsx-(?:react|vue|svelte|solid)|wasm)\.d\.ts|types\/platform\.d\.ts|weights\/stories-1m\.(?:gguf|md))$/.test(
         file,
       ),
   );
@@ -96,9 +103,9 @@ test('publint reports no problem', async () => {
 test('each adapter is at most 12 KB of JavaScript, gzipped, beside the package itself, the elements 40 KB', () => {
   const read = (name) => readFileSync(join(project, 'node_modules/glassformer/dist', name), 'utf8');
   const chunks = (text) => [...text.matchAll(/\.\/(chunk-\w+\.js)/g)].map(([, name]) => name);
-  for (const name of ['ai-sdk', 'openai', 'react']) {
+  for (const name of ['ai-sdk', 'openai', 'react', 'vue']) {
     const own = read(`${name}.js`);
-    const texts = name === 'react' ? [own] : [own, ...chunks(own).map(read)];
+    const texts = /react|vue/.test(name) ? [own] : [own, ...chunks(own).map(read)];
     const bytes = texts.reduce((sum, text) => sum + gzipSync(text).length, 0);
     assert.ok(bytes > 500 && bytes < 12_000, `${name}: ${bytes}`);
   }
@@ -111,15 +118,109 @@ test('the types resolve with every kind of module resolution that reads exports'
   output('node', [attw, '--no-color', '--profile', 'esm-only', '--', tarball], folder);
 });
 
-test('npm install in the unpacked tarball runs no build', () => {
-  const copy = join(folder, 'copy');
-  cpSync(join(project, 'node_modules/glassformer'), copy, { recursive: true });
-  output('npm', ['run', 'prepare'], copy);
+// npm warned of the script prepare.
+test('the package has no script that npm would run at an installation', () => {
+  const { scripts } = JSON.parse(readFileSync(join(project, 'node_modules/glassformer/package.json'), 'utf8'));
+  const run = ['preinstall', 'install', 'postinstall', 'prepublish', 'preprepare', 'prepare', 'postprepare'];
+  assert.deepEqual(
+    Object.keys(scripts).filter((name) => run.includes(name)),
+    [],
+  );
+});
+
+test('every type that docs/api.md lists can be imported', () => {
+  const [, document] = readFileSync(join(top, 'docs/api.md'), 'utf8').split('## Type Aliases\n');
+  const names = Array.from(document.matchAll(/^### (\w+)$/gm), ([, name]) => name);
+  assert.ok(names.length > 60, `${names.length} names`);
+  write(join(project, 'names.ts'), `export type { ${names.join(', ')} } from 'glassformer';\n`);
+  checked(['names.ts']);
+});
+
+/** Compiles files of the project with the strictest options. */
+function checked(files, more = {}) {
+  const compilerOptions = {
+    ...{
+      target: 'es2022',
+      module: 'esnext',
+      moduleResolution: 'bundler',
+      lib: ['es2023', 'dom', 'dom.asynciterable', 'dom.iterable'],
+    },
+    ...{ types: [], strict: true, noEmit: true, exactOptionalPropertyTypes: true, jsx: 'react-jsx', ...more },
+  };
+  write(join(project, 'tsconfig.checked.json'), JSON.stringify({ compilerOptions, files }));
+  output('node', [join(top, 'node_modules/typescript-native/bin/tsc'), '-p', 'tsconfig.checked.json'], project);
+}
+
+test('undefined is an absent option, and wasm files and elements in templates have types', () => {
+  const modules = [
+    'react',
+    '@types/react',
+    'csstype',
+    'vue',
+    '@vue',
+    'svelte',
+    'solid-js',
+    'seroval',
+    'openai',
+    '@ai-sdk',
+    'zod',
+  ];
+  for (const name of modules) linked(name);
+  write(
+    join(project, 'options.ts'),
+    `
+import wasm from 'glassformer/wasm/glassformer-simd.wasm';
+import { load } from 'glassformer';
+import { fetchOf } from 'glassformer/openai';
+import OpenAI from 'openai';
+const model = await load('x', { wasm, signal: undefined, contextLength: undefined, onProgress: undefined });
+model.generate('x', { signal: undefined, maxTokens: undefined, stop: undefined });
+await model.forward('x', { capture: undefined, edits: [{ at: 'x', head: undefined, scale: 0 }] });
+export const client = new OpenAI({ apiKey: '-', fetch: fetchOf(model) });
+`,
+  );
+  write(
+    join(project, 'react.tsx'),
+    `
+import type {} from 'glassformer/jsx/react';
+import { useChat, useModel } from 'glassformer/react';
+export function Figure() {
+  const { model } = useModel('x');
+  const { messages, send } = useChat(model, { tools: { weather: { execute: async () => 'rain' } } });
+  return <><glass-attention model={model} layer={1} text={messages.at(-1)?.role} onchoose={() => send('Hi')} />
+    <glass-former src="x" compact /></>;
+}
+// @ts-expect-error a misspelt attribute
+export const wrong = <glass-former scr="x" />;
+`,
+  );
+  write(
+    join(project, 'other.ts'),
+    `
+import type {} from 'glassformer/jsx/vue';
+import type {} from 'glassformer/jsx/svelte';
+import type {} from 'glassformer/jsx/solid';
+import type { GlobalComponents } from 'vue';
+import type { SvelteHTMLElements } from 'svelte/elements';
+import type { JSX } from 'solid-js';
+import { ref } from 'vue';
+import { useChat, useModel } from 'glassformer/vue';
+const { model } = useModel(ref('x'));
+const { state, send } = useChat(model);
+export const shown: string | undefined = state.value.messages.at(-1)?.role, sent = send('x');
+export const props: InstanceType<GlobalComponents['glass-former']>['$props'] = { src: 'x', compact: true };
+export const svelte: SvelteHTMLElements['glass-attention'] = { layer: 1, src: 'x' };
+export const solid: JSX.IntrinsicElements['glass-tokens'] = { src: 'x', 'prop:data': ['a'] };
+// @ts-expect-error a misspelt attribute
+export const wrong: SvelteHTMLElements['glass-former'] = { scr: 'x' };
+`,
+  );
+  checked(['options.ts', 'react.tsx', 'other.ts'], { skipLibCheck: true });
 });
 
 test('the types are those of the public interface, without the classes behind it', () => {
   const text = readFileSync(join(project, 'node_modules/glassformer/types/index.d.ts'), 'utf8');
-  assert.ok(text.length < 125_000, `${text.length} characters`);
+  assert.ok(text.length < 135_000, `${text.length} characters`);
   assert.doesNotMatch(text.replace(/\/\*\*[^]*?\*\//g, ''), /WorkerModel|TrainingRun|EngineSession|\bimport\(/);
 });
 

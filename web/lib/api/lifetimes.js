@@ -1,5 +1,5 @@
-// lifetimes.js - frees the engine-side object of a handle that is garbage-collected, and keeps a handle alive while one
-// of its calls runs
+// lifetimes.js - frees the engine-side object of a handle that is garbage-collected, keeps a handle alive while one of
+// its calls runs, and keeps it out of proxies
 
 /**
  * Calls the registered function when a handle is garbage-collected. `dispose` is the contract; this is the safety net.
@@ -23,3 +23,10 @@ export function keepAlive(call, handle) {
   owners.set(call, handle);
   return call;
 }
+
+/**
+ * Tell Vue that instances of a class are not made reactive: the private fields of a handle cannot be read through a
+ * proxy. It is what Vue's markRaw sets.
+ * @param {new (...args: any[]) => object} handle
+ */
+export const unproxied = (handle) => void Object.defineProperty(handle.prototype, '__v_skip', { value: true });

@@ -7,7 +7,7 @@ import { fail, guardedAsync, refusal, show } from '../base/errors.js';
 import { LIMITS, number, checkedText } from '../base/checks.js';
 import { unlessAborted } from '../base/event_loop.js';
 import { withJson } from './tensor_json.js';
-import { finalizers, keepAlive } from './lifetimes.js';
+import { finalizers, keepAlive, unproxied } from './lifetimes.js';
 import { constraining } from '../worker/constraining_remote.js';
 import { trainerModule } from '../engine/binary.js';
 import { LocalModel } from '../worker/model_caller.js';
@@ -198,6 +198,9 @@ const OWN_SEQUENCE = ['source', 'sourceMask', 'capture', 'captureBudget', 'edits
  * after `dispose`.
  */
 export class Model {
+  static {
+    unproxied(this);
+  }
   #remote;
   #info;
   #limits;

@@ -1,9 +1,12 @@
-// react.js - the entry glassformer/react: hooks that load a model and generate with it
+// react.js - the entry glassformer/react: hooks that load a model, generate and chat with it
 import { useCallback, useEffect, useRef, useState } from 'react';
 import { load } from '../../api/index.js';
+import { ChatRun, chatState } from './chat_run.js';
+import { isSameSource } from './same_source.js';
 
 /** @import { LoadOptions, Progress, Source, Summary } from '../../api/index.js' */
-/** @import { Model } from '../../api/model.js' */
+/** @import { Message, Model } from '../../api/model.js' */
+/** @import { ChatOptions, ChatState } from './chat_run.js' */
 /**
  * What useModel returns: while it loads, model and error are null.
  * @typedef {{model: Model | null, progress: Progress | null, error: unknown}} ModelState
@@ -13,6 +16,12 @@ import { load } from '../../api/index.js';
  * runs; it resolves to the summary, or to null when it was stopped or failed. stop: ends it, the text stays.
  * @typedef {{text: string, running: boolean, summary: Summary | null, error: unknown, generate: Generate,
  *   stop: () => void}} GenerationState
+ */
+/**
+ * What useChat returns. send: begins an answer to a text or a message, and ends one that is written; it resolves to the
+ * summary, or to null when it was stopped or failed. stop: ends it, its text stays.
+ * @typedef {ChatState & {send: (message: string | Message, options?: ChatOptions) => Promise<Summary | null>,
+ *   stop: () => void, setMessages: (messages: readonly Message[]) => void}} ChatHook
  */
 /** @typedef {string | Parameters<Model['chat']>[0]} Prompt */
 /** @typedef {(prompt: Prompt, options?: Parameters<Model['chat']>[1]) => Promise<Summary | null>} Generate */
@@ -25,23 +34,6 @@ const IDLE = {
   summary: /** @type {Summary | null} */ (null),
   error: /** @type {unknown} */ (null),
 };
-
-/**
- * Whether two sources name the same model: addresses by their text, lists and parts by what is in them, files, bytes
- * and everything else by identity. A component often makes them again in each rendering.
- * @param {any} a
- * @param {any} b
- * @returns {boolean}
- */
-function isSameSource(a, b) {
-  if (a === b) return true;
-  const isAddress = (/** @type {any} */ x) => typeof x === 'string' || x instanceof URL;
-  if (isAddress(a) || isAddress(b)) return isAddress(a) && isAddress(b) && String(a) === String(b);
-  const isPlain = (/** @type {any} */ x) => Array.isArray(x) || (x && Object.getPrototypeOf(x) === Object.prototype);
-  if (!isPlain(a) || !isPlain(b)) return false;
-  const keys = Object.keys(a);
-  return keys.length === Object.keys(b).length && keys.every((key) => isSameSource(a[key], b[key]));
-}
 
 /**
  * Load a model. It is disposed when the component is removed or the source changes, and a load that runs is aborted.
@@ -128,4 +120,29 @@ export function useGeneration(model) {
     [model, stop],
   );
   return { ...state, generate, stop };
+}
+
+/**
+ * A conversation with a model. An answer that is written ends when the component is removed or the model changes.
+ * @param {Model | null} model
+ * @param {ChatOptions & {messages?: readonly Message[]}} [options]  read when a message is sent; messages: with which
+ *   the conversation begins
+ * @returns {ChatHook}
+ */
+export function useChat(model, options = {}) {
+  const { messages, ...given } = options;
+  const [state, setState] = useState(() => chatState(messages));
+  const kept = useRef(/** @type {ChatRun | null} */ (null));
+  const run = (kept.current ??= new ChatRun(state, setState));
+  const latest = useRef(given);
+  latest.current = given;
+  const stop = useCallback(() => run.stop(), [run]);
+  useEffect(() => () => run.stop(model), [model, run]); // a model may have begun to answer before the effect
+  const send = useCallback(
+    (/** @type {string | Message} */ message, /** @type {ChatOptions} */ more = {}) =>
+      run.send(model, message, { ...latest.current, ...more }),
+    [model, run],
+  );
+  const setMessages = useCallback((/** @type {readonly Message[]} */ list) => run.setMessages(list), [run]);
+  return { ...state, send, stop, setMessages };
 }

@@ -88,7 +88,17 @@ input { flex: 1 1 12rem; min-inline-size: 0; border: 1px solid var(--edge); bord
 .write { background: var(--p); border-color: var(--p); color: var(--card); }
 .former { display: grid; grid-template-columns: minmax(0, 3fr) minmax(0, 2fr); gap: 0.875rem; align-items: start; }
 .former > glass-tokens { grid-column: 1 / -1; min-block-size: 7rem; }
-@container (max-width: 40rem) { .two, .former { grid-template-columns: minmax(0, 1fr); } }
+/* a figure of a slide: tokens in one line, heads and matrix side by side */
+:host([compact]) { font-size: 0.75rem; padding: 0.5rem 0.625rem; }
+:host([compact]) form { margin-block-end: 0.375rem; }
+:host([compact]) .former { gap: 0.375rem; }
+:host([compact]) .former > glass-tokens { min-block-size: 0; }
+:host([compact]) .tokens { flex-wrap: nowrap; overflow-x: auto; }
+:host([compact]) .token small, :host([compact]) .hint { display: none; }
+:host([compact]) .grid { grid-template-columns: 1.25rem repeat(var(--columns), minmax(0, 2.25rem)); gap: 0.125rem; }
+:host([compact]) .two { gap: 0.5rem; grid-template-columns: minmax(0, 1fr) minmax(0, 1fr); }
+:host([compact]) th, :host([compact]) td { padding-block: 0; }
+@container (max-width: 44rem) { .two, .former { grid-template-columns: minmax(0, 1fr); } }
 .body { container-type: inline-size; }
 @media (forced-colors: active) { .track i, .crop { forced-color-adjust: none; } .tile[aria-checked='true'],
   .token[aria-selected='true'] { outline-color: Highlight; } }

@@ -8,6 +8,17 @@ import { releaseModel, requestModel } from './shared_models.js';
 /** Where there is no document, importing the entry defines nothing and does not fail. */
 const Base = /** @type {typeof HTMLElement} */ (globalThis.HTMLElement ?? class {});
 
+/**
+ * Keep a key that the element uses from the page around it, which may have keys of its own: a slide deck turns.
+ * @param {Event} event
+ */
+function keepInside(event) {
+  const { target, key } = /** @type {KeyboardEvent} */ (event);
+  const isTyped = target instanceof HTMLInputElement;
+  const presses = target instanceof HTMLButtonElement && (key === 'Enter' || key === ' ');
+  if (isTyped || presses || event.defaultPrevented) event.stopPropagation();
+}
+
 /** Properties that may be set before the element is defined. */
 const PROPERTIES = /** @type {const} */ (['model', 'data', 'src', 'text', 'layer', 'head', 'query', 'chosen']);
 
@@ -29,6 +40,7 @@ export class Figure extends Base {
     const root = this.attachShadow({ mode: 'open' });
     root.adoptedStyleSheets = [lookOf()];
     root.append(this.body, this.#line);
+    for (const type of ['keydown', 'keypress', 'keyup']) root.addEventListener(type, keepInside);
   }
 
   get model() {

@@ -16,7 +16,9 @@ import { readPattern, readTokens } from './read_model.js';
 /** @typedef {import('../../../draw/pattern_store.js').PatternStore} PatternStore */
 
 const INKS = ['q', 'k', 'p', 'line', 'dim', 'text', 'hot', 'cold'];
-const TALL = 440; // px that the cells may take
+/** px that the cells may take. */
+const TALL = 440;
+const TALL_COMPACT = 200;
 
 export class AttentionFigure extends Figure {
   /** @override */
@@ -223,7 +225,7 @@ export class AttentionFigure extends Figure {
     const n = this.#known;
     if (!n) return;
     const m = rows.causal ? n : keys.length;
-    this.#layout = layoutOf({ width, tall: TALL, first: 0, n, m });
+    this.#layout = layoutOf({ width, tall: this.hasAttribute('compact') ? TALL_COMPACT : TALL, first: 0, n, m });
     const source = { ...patternSource(rows, this.#at, rows.causal), n, m };
     const { query } = this;
     const row = source.row(query) ?? new Float32Array(1);

@@ -11,6 +11,9 @@ import { PATTERNS, emptyStore, nextAfter, readPattern, readTokens } from './read
 const TOKENS = 40;
 
 export class FormerFigure extends Figure {
+  /** @override */
+  static observedAttributes = [...Figure.observedAttributes, 'compact'];
+
   #input = made('input', { 'aria-label': 'Prompt', autocomplete: 'off' });
   #button = made('button', { class: 'write' }, 'Write');
   #form = made('form', {}, this.#input, this.#button);
@@ -35,6 +38,13 @@ export class FormerFigure extends Figure {
     this.#tokens.addEventListener('choose', (event) => {
       this.#after(/** @type {CustomEvent} */ (event).detail.position).catch((error) => this.fail(error));
     });
+  }
+
+  /** @override @param {string} name @param {string | null} before @param {string | null} value */
+  attributeChangedCallback(name, before, value) {
+    if (name === 'compact')
+      for (const part of [this.#tokens, this.#attention, this.#next]) part.toggleAttribute(name, value !== null);
+    super.attributeChangedCallback(name, before, value);
   }
 
   /** @override */
