@@ -1,4 +1,5 @@
-// readme.test.js - the README's HTML page runs unchanged; requests to the CDN are answered with this tree's package
+// readme.test.js - the HTML pages of README and guide run unchanged; requests to the CDN are answered with this tree's
+// package
 import assert from 'node:assert/strict';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { extname, join } from 'node:path';
@@ -11,14 +12,19 @@ import { serve } from '../../scripts/serve.js';
 import { load } from '../../web/lib/api/index.js';
 
 const top = fileURLToPath(new URL('../..', import.meta.url));
-const readme = readFileSync(join(top, 'README.md'), 'utf8'),
-  { version } = JSON.parse(readFileSync(join(top, 'package.json'), 'utf8'));
-const [, html] = /^```html\n([\s\S]*?)^```$/m.exec(readme) ?? assert.fail('the README has no html block');
+const { version } = JSON.parse(readFileSync(join(top, 'package.json'), 'utf8'));
+const cdn = `https://cdn.jsdelivr.net/npm/glassformer@${version}/`,
+  types = { '.js': 'text/javascript', '.wasm': 'application/wasm' };
 const folder = temporaryFolder('readme');
 let server, browser;
 
 before(async () => {
-  writeFileSync(join(folder, 'index.html'), html);
+  for (const [name, document] of Object.entries({ figure: 'README.md', story: 'docs/guide.md' })) {
+    const text = readFileSync(join(top, document), 'utf8');
+    const [, html] = /^```html\n(<!doctype html>[\s\S]*?)^```$/m.exec(text) ?? assert.fail(`${document} has no page`);
+    assert.ok(html.includes(cdn), `the page of ${document} takes another version than ${version}`);
+    writeFileSync(join(folder, `${name}.html`), html);
+  }
   server = await serve(folder, { isolate: false });
   browser = await launch({ shell: true });
 });
@@ -27,10 +33,8 @@ after(async () => {
   await server?.close();
 });
 
-test("the README's page generates the same text as the library", async () => {
-  const cdn = `https://cdn.jsdelivr.net/npm/glassformer@${version}/`,
-    types = { '.js': 'text/javascript', '.wasm': 'application/wasm' };
-  assert.ok(html.includes(cdn), `the README's page takes another version than ${version}`);
+/** A page whose requests to the CDN are answered, also those of its workers. @param {string} name */
+async function opened(name) {
   const context = await browser.newContext(),
     page = await context.newPage();
   context.setDefaultTimeout(PATIENCE);
@@ -38,7 +42,6 @@ test("the README's page generates the same text as the library", async () => {
     complaints = [];
   page.on('pageerror', (error) => complaints.push(error.message));
   await context.route(/^https:/, (route) => {
-    // also requests of workers
     const url = route.request().url(),
       file = join(top, url.slice(cdn.length));
     asked.push(url);
@@ -51,28 +54,40 @@ test("the README's page generates the same text as the library", async () => {
       },
     });
   });
+  await page.goto(`${server.url}${name}.html`);
+  return { context, page, asked, complaints };
+}
+
+test("the README's figure draws the model of its address", async () => {
+  const { context, page, asked, complaints } = await opened('figure');
+  await page.waitForFunction(() => {
+    const former = document.querySelector('glass-former')?.shadowRoot;
+    return former?.querySelector('glass-next')?.shadowRoot?.querySelectorAll('tbody tr').length === 10;
+  });
+  assert.deepEqual(complaints, []);
+  const paths = asked.map((url) => url.slice(cdn.length));
+  assert.ok(paths.includes('weights/stories-1m.gguf') && asked.every((url) => url.startsWith(cdn)), paths.join('\n'));
+  await context.close();
+});
+
+test("the guide's page generates the same text as the library", async () => {
+  const { context, page, asked, complaints } = await opened('story');
   const model = await load(join(top, 'weights/stories-1m.gguf'));
   let story = 'Once upon a time';
   for await (const { text } of model.generate(story, { maxTokens: 60, seed: 1 })) story += text;
   model.dispose();
-  await page.goto(server.url);
   await page
     .waitForFunction((n) => document.getElementById('story').textContent.length >= n, story.length)
     .catch(() => {});
   assert.deepEqual(complaints, []);
   assert.equal(await page.locator('#story').textContent(), story);
-  assert.ok(
-    asked.every((url) => url.startsWith(cdn)),
-    asked.join('\n'),
-  );
-  assert.deepEqual(
-    asked
-      .map((url) => url.slice(cdn.length))
-      .filter(
-        (path) =>
-          !/^(?:dist\/(?:glassformer|worker)\.js|dist\/wasm\/[\w-]+\.wasm|weights\/stories-1m\.gguf)$/.test(path),
+  const strange = asked.filter(
+    (url) =>
+      !url.startsWith(cdn) ||
+      !/^(?:dist\/(?:glassformer|worker)\.js|dist\/wasm\/[\w-]+\.wasm|weights\/stories-1m\.gguf)$/.test(
+        url.slice(cdn.length),
       ),
-    [],
   );
+  assert.deepEqual(strange, []);
   await context.close();
 });

@@ -83,6 +83,12 @@ test('the README has at most 180 lines, and no line of the documents is longer t
   assert.deepEqual(long, []);
 });
 
+test('the README counts the findings of docs/labs.md that hold', () => {
+  const rows = Array.from(read('docs/labs.md').matchAll(/\| (holds|does not hold) \|$/gm), ([, verdict]) => verdict);
+  const hold = rows.filter((verdict) => verdict === 'holds').length;
+  assert.ok(readme.includes(`${rows.length} published findings again on small models: ${hold} hold there`));
+});
+
 test('every file and folder that CONTRIBUTING.md names is there', () => {
   const roots = [
     '',
