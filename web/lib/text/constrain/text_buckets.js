@@ -1,7 +1,7 @@
 // text_buckets.js - many short texts by their first two bytes; a bucket is sorted when it is asked for
 //
-// The texts of a sorted bucket are a trie in preorder: each begins with `shared` bytes of the one before it. Sorting the
-// 262,144 tokens of Gemma takes a quarter of a second, and most places of a JSON text need few of them.
+// The texts of a sorted bucket are a trie in preorder: each begins with `shared` bytes of the one before it. It takes a
+// quarter of a second to sort the 262,144 tokens of Gemma, and most places of a JSON text need few of them.
 
 /** Buckets of one first byte: texts of this byte alone, and those of each second byte. */
 export const SECONDS = 257;
