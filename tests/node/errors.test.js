@@ -11,7 +11,7 @@ import { create, depth, load, train } from '../../web/lib/api/index.js';
 import { config, openModels } from './bad_inputs.js';
 import { until } from '../patience.js';
 import { temporaryFolder } from '../temporary.js';
-import { collect, openCase, refusal, stories, top } from './helpers.js';
+import { collect, openCase, refusal, refused, stories, top } from './helpers.js';
 
 const models = await openModels();
 
@@ -250,4 +250,24 @@ describe('the command line', () => {
       2,
     );
   });
+});
+
+test('a misspelt option is refused with the nearest name, another without', async () => {
+  const model = await create({ vocab_size: 9, d_model: 8, n_layers: 1, n_heads: 2 });
+  for (const [options, hint] of [
+    [{ top_p: 0.5 }, /generate has no option "top_p": did you mean topP\?$/],
+    [{ max_tokens: 5 }, /did you mean maxTokens\?$/],
+    [{ temprature: 1 }, /did you mean temperature\?$/],
+    [{ logProbs: 1 }, /did you mean logprobs\?$/],
+    [{ sede: 1 }, /did you mean seed\?$/],
+    [{ colour: 1 }, /generate has no option "colour"$/],
+    [{ [`s${'e'.repeat(1e5)}`]: 1 }, /has no option/],
+  ])
+    await refused(model.generate('x', options).result, 'bad-option', hint);
+});
+
+test('an address of the hub without hf: is recognised where there is no such file', async () => {
+  const words = /there is no such file; the address of a model on the Hugging Face Hub is 'hf:owner\/name'$/;
+  await refused(load('owner/name'), 'not-found', words);
+  await refused(load('./owner/name'), 'not-found', /there is no such file$/);
 });

@@ -357,6 +357,24 @@ model.dispose();
   assert.deepEqual(JSON.parse(output('node', ['module.js'], project)), expected);
 });
 
+// load asked for worker: false
+test('a host without workers loads in its own thread by itself', { skip: noModel }, () => {
+  write(
+    join(project, 'host.js'),
+    `
+import { readFileSync } from 'node:fs';
+const [bytes, wasm] = [${JSON.stringify(model)}, 'node_modules/glassformer/dist/wasm/glassformer-simd.wasm'].map((f) => readFileSync(f));
+globalThis.process = undefined; // as in a service worker
+const { load } = await import('glassformer');
+const model = await load(new Uint8Array(bytes), { wasm: new Uint8Array(wasm), backend: 'simd' });
+const { ids } = await model.complete(${JSON.stringify(prompt)}, ${JSON.stringify(options)});
+console.log(JSON.stringify(ids));
+model.dispose();
+`,
+  );
+  assert.deepEqual(JSON.parse(output('node', ['host.js'], project)), expected);
+});
+
 test("a copy of the worker's file captures, in Node", { skip: noModel }, () => {
   write(
     join(project, 'copied.js'),

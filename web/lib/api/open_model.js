@@ -12,6 +12,8 @@ import { packageFiles } from './package_files.js';
 
 const isNode = !!globalThis.process?.versions?.node;
 const CALLER = "one thread computes in the caller's thread, several need { worker: true }";
+/** Service workers and some servers have none. */
+const hasWorkers = typeof Worker !== 'undefined';
 
 /**
  * Opens a model. After a failure nothing of it is left.
@@ -21,8 +23,8 @@ const CALLER = "one thread computes in the caller's thread, several need { worke
  * @returns {Promise<Model>}
  */
 export async function openModel(method, what, { worker: chosen, signal: given, onProgress: told, ...options }) {
-  const worker = chosen ?? (!isNode || options.threads > 1);
-  if (worker && typeof worker !== 'function' && typeof Worker === 'undefined' && !isNode)
+  const worker = chosen ?? (isNode ? options.threads > 1 : hasWorkers);
+  if (worker && typeof worker !== 'function' && !hasWorkers && !isNode)
     fail('unsupported', 'there are no workers here: use { worker: false }');
   given?.throwIfAborted();
   const { signal, onProgress, end } = abortableProgress(told, given);
@@ -52,6 +54,9 @@ export async function openModel(method, what, { worker: chosen, signal: given, o
     return new Model(remote, info);
   } catch (error) {
     remote?.close();
+    const { code, message } = /** @type {any} */ (error);
+    if (code === 'not-found' && typeof what === 'string' && /^[\w.-]+\/[\w.-]+$/.test(what))
+      fail('not-found', `${message}; the address of a model on the Hugging Face Hub is 'hf:${what}'`, error);
     throw error;
   } finally {
     prefetched?.close();

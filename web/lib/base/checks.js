@@ -2,6 +2,7 @@
 //
 // Each value is read once. A length is checked before the first entry is read. Results are copies that can be posted
 // and that the caller has no reference to.
+import { didYouMean } from './nearest.js';
 import { fail, show } from './errors.js';
 import { isArrayBuffer, isBytes, isStreamed, isUint8Array } from './kinds.js';
 
@@ -282,6 +283,6 @@ export function checkedOptions(call, options, checks, limits) {
   }
   for (const name of Object.keys(options))
     if (!Object.hasOwn(checks, name) && options[name] !== undefined)
-      fail('bad-option', `${call} has no option ${show(name)}`);
+      fail('bad-option', `${call} has no option ${show(name)}${didYouMean(name, Object.keys(checks))}`);
   return out;
 }
