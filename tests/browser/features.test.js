@@ -1,0 +1,44 @@
+// features.test.js - the view Features of the built page in Chromium: what is fetched, tokens and their features, a
+// feature's card, and texts at a dose
+import assert from 'node:assert/strict';
+import { samePage, visitTest } from './built_page.js';
+import { accessible, openView, settled } from './page_parts.js';
+import { quiet } from './quiet.js';
+
+const featuresTest = samePage({ hash: '#view=features' });
+const OPEN = '[data-panel="features"] .primary';
+
+visitTest('neither the dictionary nor its model is fetched before the visitor asks', {}, async ({ page, requests }) => {
+  await settled(page);
+  await openView(page, 'features');
+  await quiet(page);
+  const fetched = () => requests.filter((url) => /weights\/(?:stories\.gguf|dictionaries)/.test(url));
+  assert.deepEqual(fetched(), []);
+  assert.match(await page.locator('[data-panel="features"]').innerText(), /its dictionary, \d[\d.]* M/);
+});
+
+featuresTest('tokens show their features, and a feature its places, logits and texts', async ({ page }) => {
+  await page.locator(OPEN).press('Enter');
+  const tokens = page.locator('.features-tokens button');
+  await page.locator('.feature-card').waitFor();
+  assert.ok((await tokens.count()) > 15);
+  assert.equal(await page.locator('.features-list li').count(), 8);
+  const chosen = () => page.locator('#h-feature').innerText();
+  const before = await chosen();
+  await tokens.nth(2).click();
+  await page.waitForFunction((old) => document.querySelector('#h-feature').innerText !== old, before);
+  assert.ok((await page.locator('.feature-contexts mark').count()) >= 3);
+  assert.equal(await page.locator('.feature-histogram rect').count(), 24);
+  await tokens.first().click();
+  assert.equal(await page.locator('.features-list li').count(), 0); // the first position has no features
+  await page.locator('.dose-texts .primary').press('Enter');
+  await page.waitForFunction(
+    () =>
+      [...document.querySelectorAll('.dose-columns dd')].every(({ textContent }) => textContent.length > 20) &&
+      document.querySelector('.dose-texts .primary').textContent === 'Write three texts',
+  );
+  const texts = await page.locator('.dose-columns dd').allInnerTexts();
+  assert.equal(texts.length, 3);
+  assert.notEqual(texts[0], texts[1]);
+  await accessible(page, 'features');
+});
