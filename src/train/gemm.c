@@ -21,9 +21,31 @@ typedef float columns __attribute__((vector_size(COLS * sizeof(float)), aligned(
 
 static int32_t least(int32_t a, int32_t b) { return a < b ? a : b; }
 
+typedef float four __attribute__((vector_size(4 * sizeof(float)), aligned(4), may_alias));
+
+/* to [k][width], four columns of it = four rows of `from`, for the multiple of 4 in k; returns that. */
+static int32_t transpose(float *to, int32_t width, const float *from, int32_t ld, int32_t k) {
+    int32_t i = 0;
+    for (; i + 4 <= k; i += 4, from += 4, to += 4 * width) {
+        const four a = *(const four *)from, b = *(const four *)(from + ld), c = *(const four *)(from + 2 * (int64_t)ld),
+                   d = *(const four *)(from + 3 * (int64_t)ld);
+        const four u = __builtin_shufflevector(a, b, 0, 4, 1, 5), v = __builtin_shufflevector(c, d, 0, 4, 1, 5),
+                   w = __builtin_shufflevector(a, b, 2, 6, 3, 7), z = __builtin_shufflevector(c, d, 2, 6, 3, 7);
+        *(four *)to = __builtin_shufflevector(u, v, 0, 1, 4, 5);
+        *(four *)(to + width) = __builtin_shufflevector(u, v, 2, 3, 6, 7);
+        *(four *)(to + 2 * width) = __builtin_shufflevector(w, z, 0, 1, 4, 5);
+        *(four *)(to + 3 * width) = __builtin_shufflevector(w, z, 2, 3, 6, 7);
+    }
+    return i;
+}
+
 /* Pack: to [k][width] = n columns (or, transposed, n rows) of `from`; columns n .. width - 1 become zeros. */
 static void pack(float *to, int32_t width, const float *from, int32_t ld, int transposed, int32_t n, int32_t k) {
-    for (int32_t i = 0; i < k; i++, to += width) {
+    int32_t done = 0;
+    if (transposed && n == width && width % 4 == 0)
+        for (int32_t j = 0; j < n; j += 4) done = transpose(to + j, width, from + (int64_t)j * ld, ld, k);
+    to += (int64_t)done * width;
+    for (int32_t i = done; i < k; i++, to += width) {
         if (!transposed && n == width) {
             memcpy(to, from + (int64_t)i * ld, (size_t)width * sizeof *to);
             continue;
