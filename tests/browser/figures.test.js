@@ -68,6 +68,37 @@ pageTest(
   },
 );
 
+// A control character in a token made the SVG malformed and the PNG a picture that nothing decodes.
+pageTest(
+  'control characters of a prompt leave the drawing well formed and the pixels whole',
+  { hash: HASH.replace('Once', 'On%01ce%0C %EF%BF%BE%EF%BF%BF\u0085') },
+  async ({ page }) => {
+    await page.locator('[data-panel="next"] .bar').nth(9).waitFor();
+    await settled(page);
+    await opened(page);
+    for (const figure of ['Next token', 'Heads']) {
+      const svg = await saved(page, `Save ${figure} as SVG`);
+      const png = await saved(page, `Save ${figure} as PNG`);
+      const found = await page.evaluate(
+        async ([source, data]) => {
+          const { documentElement: root } = new DOMParser().parseFromString(source, 'image/svg+xml');
+          const pixels = new Blob([Uint8Array.from(atob(data), (c) => c.charCodeAt(0))]);
+          const { width } = await createImageBitmap(pixels);
+          return {
+            errors: root.querySelectorAll('parsererror').length,
+            rects: root.querySelectorAll('rect, image').length,
+            ratio: width / Number(root.getAttribute('width')),
+          };
+        },
+        [svg.bytes.toString(), png.bytes.toString('base64')],
+      );
+      assert.equal(found.errors, 0);
+      assert.ok(found.rects > 0);
+      assert.ok(Math.abs(found.ratio - 2) < 0.05, `${found.ratio} pixels for one`);
+    }
+  },
+);
+
 pageTest('a file is named after its figure in every language', { hash: `${HASH}&lang=zh` }, async ({ page }) => {
   await opened(page);
   const [download] = await Promise.all([
