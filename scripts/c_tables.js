@@ -102,10 +102,11 @@ export const fieldRows = rowsOf(HEADER, 'GF_CONFIG_FIELDS'),
 export const ffnRows = rowsOf(HEADER, 'GF_FFNS');
 /** The words of each enumerated field. */
 export const words = new Map(rowsOf(HEADER, 'GF_ENUMS').map(([field, ...names]) => [field, names.map(literal)]));
-words.set(
-  'ffn',
-  ffnRows.map(([, name]) => literal(name)),
-);
+for (const field of ['ffn', 'head_activation'])
+  words.set(
+    field,
+    ffnRows.map(([, name]) => literal(name)),
+  );
 
 const floats = new Set(fieldRows.filter(([type]) => type === 'float').map(([, name]) => name));
 /** The place of every enumerator in its enumeration. @type {Map<string, number>} */
@@ -130,7 +131,12 @@ export const word = (field, text) => {
 export const camel = (name) => name.replace(/_([a-z0-9])/g, (_, c) => c.toUpperCase());
 
 /** Functions of src/model/config.h that engine/config has too. */
-const CALLS = { gf_ffn_gated: 'isGated', gf_layer_sparse: 'isSparse' };
+const CALLS = {
+  gf_ffn_gated: 'isGated',
+  gf_layer_sparse: 'isSparse',
+  gf_layer_norm1: 'hasNorm1',
+  gf_embed_narrow: 'isNarrow',
+};
 
 const KNOWN = new RegExp(
   String.raw`\bc\.(?:${[...fieldRows.map(([, name]) => name), ...listRows.map(([name]) => `${name}(?:\\.length)?`)].join('|')})\b|Math\.(?:ceil|fround)|Object\.hasOwn\(given, '\w+'\)|"\w+"|\b\d+(?:\.\d+)?(?:e[+-]?\d+)?\b|\) / \(|\bat\.\w+|\b(?:${Object.values(CALLS).join('|')})\(c\b|[-+*%!<>=&|?:,()\s]`,

@@ -46,7 +46,7 @@ export function text() {
   return `// roster_rows.js - the tables of all weights
 //
 // Made from src/model/roster.c by scripts/generate.js. Do not edit it.
-import { isSparse } from './config.js';
+import { hasNorm1, isNarrow, isSparse } from './config.js';
 import { isGated } from './config_fields.js';
 
 /** @typedef {${[...components.values()].map((name) => `'${name}'`).join('|')}} Component */

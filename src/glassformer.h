@@ -37,7 +37,10 @@
     X(GF_GEGLU_ERF, "geglu_erf", GF_GELU_ERF, 5)                                                                       \
     X(GF_GEGLU_TANH, "geglu_tanh", GF_GELU_TANH, 5)                                                                    \
     X(GF_NO_FFN, "none", GF_NO_FFN, 0)                                                                                 \
-    X(GF_RELU2, "relu2", GF_RELU2, 2)
+    X(GF_RELU2, "relu2", GF_RELU2, 2)                                                                                  \
+    X(GF_QUICK_GELU, "quick_gelu", GF_QUICK_GELU, 6)                                                                   \
+    X(GF_MISH, "mish", GF_MISH, 8)                                                                                     \
+    X(GF_TANH, "tanh", GF_TANH, 5)
 enum gf_ffn_kind { GF_FFNS(GF_ENUMERATOR) };
 #define GF_WORD(id, word, ...) , word
 #define GF_CALL(E, ...)        E(__VA_ARGS__)
@@ -51,6 +54,7 @@ enum gf_ffn_kind { GF_FFNS(GF_ENUMERATOR) };
     E(qk_norm_kind, "rmsnorm", "layernorm")                                                                            \
     E(qk_norm_span, "head", "each_head", "projection")                                                                 \
     GF_CALL(E, ffn GF_FFNS(GF_WORD))                                                                                   \
+    GF_CALL(E, head_activation GF_FFNS(GF_WORD))                                                                       \
     E(position, "none", "sinusoidal", "learned", "rope", "alibi")                                                      \
     E(sinusoid_pairs, "adjacent", "half", "half_inclusive")                                                            \
     E(rope_pairs, "half", "adjacent")                                                                                  \
@@ -110,10 +114,14 @@ GF_LAST(label_transform, GF_LABEL_SILU)
 #define GF_CONFIG_FIELDS(X)                                                                                            \
     X(int32_t, kind, GF_DECODER, 0, GF_WORDS_kind - 1, "which stacks there are")                                       \
     X(int32_t, vocab_size, GF_NO_DEFAULT, 1, 1 << 22, "tokens")                                                        \
+    X(int32_t, encoder_vocab_size, 0, 0, 1 << 22,                                                                      \
+      "tokens of an encoder-decoder's encoder, which then has an embedding of its own; 0: vocab_size")                 \
     X(int32_t, d_model, GF_NO_DEFAULT, 1, 1 << 16, "width of the residual stream")                                     \
     X(int32_t, n_layers, GF_NO_DEFAULT, 1, 1 << 12, "decoder blocks; of an encoder its blocks")                        \
     X(int32_t, n_encoder_layers, c->kind == GF_ENCODER_DECODER ? c->n_layers : 0, 0, 1 << 12,                          \
       "blocks of an encoder-decoder's encoder, else 0")                                                                \
+    X(int32_t, n_layer_groups, 0, 0, 1 << 12,                                                                          \
+      "groups of successive blocks, whose blocks share their weights (ALBERT); 0: each block has its own")             \
     X(int32_t, n_heads, GF_NO_DEFAULT, 1, 1 << 12, "query heads")                                                      \
     X(int32_t, n_encoder_heads, 0, 0, 1 << 12,                                                                         \
       "heads of an encoder-decoder's encoder, whose queries are as wide as the decoder's; 0: n_heads")                 \
@@ -126,6 +134,7 @@ GF_LAST(label_transform, GF_LABEL_SILU)
       : c->ffn == GF_NO_FFN ? 0                                                                                        \
                             : 4 * c->d_model,                                                                          \
       0, 1 << 20, "width inside the feed-forward layer; 0: there is none")                                             \
+    X(int32_t, d_encoder_ff, 0, 0, 1 << 20, "the same in the encoder of an encoder-decoder; 0: d_ff")                  \
     X(int32_t, n_experts, 0, 0, 1 << 10, "experts in a block; 0: one feed-forward layer, without a router")            \
     X(int32_t, n_experts_used, c->n_experts < 2 ? c->n_experts : 2, 0, 1 << 10,                                        \
       "experts that the router selects for each token")                                                                \
@@ -144,9 +153,13 @@ GF_LAST(label_transform, GF_LABEL_SILU)
     X(float, final_norm_eps, 0, 0, 1, "of that norm; 0: norm_eps")                                                     \
     X(int32_t, norm_gain, 1, 0, 1, "false: norms have no weights (OLMo)")                                              \
     X(int32_t, embed_norm, 0, 0, 1, "a norm of the embedding, before the first block (BLOOM)")                         \
+    X(int32_t, first_norm, 1, 0, 1, "false: in the first block there is no norm before attention (ModernBERT)")        \
     X(int32_t, parallel_residual, 0, 0, 1, "attention and feed-forward layer read the same residual stream (GPT-J)")   \
     X(int32_t, shared_norm, 0, 0, 1, "with parallel_residual: both sublayers read the same norm; there is no norm2")   \
-    X(int32_t, qk_norm, 0, 0, 1, "a norm of q and k before the rotation (Qwen3)")                                      \
+    X(int32_t, residual_normed, 0, 0, 1,                                                                               \
+      "what a sublayer adds is added to the norm that it reads, not to the stream before that (BLOOM's option)")       \
+    X(int32_t, qk_norm, 0, 0, 1, "a norm of q and k (Qwen3)")                                                          \
+    X(int32_t, qk_norm_rotated, 0, 0, 1, "the norm of q and k comes after their rotation instead of before (Hunyuan)") \
     X(int32_t, qk_norm_kind, GF_QK_RMSNORM, 0, GF_WORDS_qk_norm_kind - 1, "kind of the norm of q and k")               \
     X(int32_t, qk_norm_span, GF_SPAN_HEAD, 0, GF_WORDS_qk_norm_span - 1,                                               \
       "of each head with one gain for all, of each head with its own gain, or of all heads as one vector")             \
@@ -192,8 +205,10 @@ GF_LAST(label_transform, GF_LABEL_SILU)
       "keys that a query sees, itself and those before it; without the causal mask, as many after it too; 0: all")     \
     X(int32_t, pooler, 0, 0, 1, "encoders: tanh of a linear layer on the state of the first position (BERT)")          \
     X(int32_t, mlm_head, 0, 0, 1,                                                                                      \
-      "encoders: logits of each position, from a linear layer, the activation in `ffn` and a norm before the head; "   \
-      "false: an encoder has no logits")                                                                               \
+      "logits of each position, from a linear layer, an activation and a norm before the head; false: an encoder has " \
+      "no logits, and a decoder has the head alone")                                                                   \
+    X(int32_t, head_activation, GF_NO_FFN, 0, GF_WORDS_head_activation - 1,                                            \
+      "activation of mlm_head; none: that of `ffn`, without its gate")                                                 \
     X(int32_t, n_labels, 0, 0, 1 << 16,                                                                                \
       "labels of a classifier, whose logits take the place of those of the vocabulary; 0: there is none")              \
     X(int32_t, label_pooling, GF_LABELS_OF_EACH, 0, GF_WORDS_label_pooling - 1,                                        \
@@ -202,13 +217,19 @@ GF_LAST(label_transform, GF_LABEL_SILU)
     X(int32_t, label_transform, GF_LABEL_NONE, 0, GF_WORDS_label_transform - 1,                                        \
       "activation of a linear layer before the classifier; none: there is no such layer")                              \
     X(int32_t, label_norm, 0, 0, 1, "a norm between this layer and the classifier (ModernBERT)")                       \
+    X(int32_t, bias_head_transform, c->mlm_head || c->label_transform != GF_LABEL_NONE, 0, 1,                          \
+      "of the linear layer of mlm_head or label_transform")                                                            \
     X(int32_t, tie_word_embeddings, (c->kind != GF_ENCODER || c->mlm_head) && c->n_labels == 0, 0, 1,                  \
       "the head uses the embedding's matrix")                                                                          \
     X(int32_t, d_embed, 0, 0, 1 << 16,                                                                                 \
-      "width of an embedding that is projected to d_model (OPT); 0: it has d_model and is not")                        \
+      "width of an embedding that is projected to d_model (OPT), in encoders after positions, types and norm are "     \
+      "added (ELECTRA); 0: it has d_model and is not")                                                                 \
     X(float, embedding_scale, 1, 1e-6, 1e6, "factor of the embedding")                                                 \
     X(float, residual_scale, 1, 1e-6, 1e6, "factor of what a sublayer adds to the residual stream")                    \
     X(float, score_scale, 0, 0, 1e6, "factor of the scores; 0: 1 / sqrt(d_head)")                                      \
+    X(int32_t, scores_by_layer, 0, 0, 1, "scores are also divided by the number of the layer, from 1 on (GPT-2)")      \
+    X(float, alibi_max, 8, 1e-3, 1e3, "of alibi: the slopes are 2^-(alibi_max i / n_heads) for the heads i from 1 on") \
+    X(int32_t, alibi_scaled, 0, 0, 1, "of alibi: the biases are multiplied by the factor of the scores (Falcon)")      \
     X(float, logit_scale, 1, 1e-9, 1e6, "factor of the logits")                                                        \
     X(float, score_softcap, 0, 0, 1e6, "c: a score s becomes c tanh(s / c), before the mask; 0: it stays")             \
     X(float, logit_softcap, 0, 0, 1e6, "the same of the logits")                                                       \
@@ -239,7 +260,8 @@ GF_LAST(label_transform, GF_LABEL_SILU)
     X((c->norm == GF_RMSNORM && c->final_norm_kind == GF_RMSNORM) || !c->norm_gain, bias_norm)                         \
     X(!c->qk_norm || c->qk_norm_kind == GF_QK_RMSNORM || !c->norm_gain, bias_qk_norm)                                  \
     X(c->kind != GF_ENCODER, pooler)                                                                                   \
-    X(c->kind != GF_ENCODER, mlm_head)                                                                                 \
+    X(c->kind == GF_ENCODER_DECODER, mlm_head)                                                                         \
+    X(!c->mlm_head && c->label_transform == GF_LABEL_NONE, bias_head_transform)                                        \
     X((c->kind == GF_ENCODER && !c->mlm_head) || c->n_labels > 0, tie_word_embeddings)                                 \
     X(c->kind == GF_ENCODER && !c->mlm_head && c->n_labels == 0, bias_head)
 
@@ -276,7 +298,7 @@ GF_LAST(label_transform, GF_LABEL_SILU)
           (c->n_kv_heads == c->n_heads && !c->qk_norm && c->position != GF_POS_ROPE && c->relative_buckets == 0),      \
       "{n_encoder_heads} does not fit n_kv_heads below n_heads, qk_norm, rotary positions or relative_buckets")        \
     X(c->kind == GF_ENCODER_DECODER || c->shared_embedding, "only an encoder_decoder can have two embeddings")         \
-    X(c->kind != GF_ENCODER || !c->causal || !c->mlm_head, "mlm_head does not fit causal true")                        \
+    X(c->kind != GF_ENCODER || !c->causal || !c->mlm_head, "mlm_head does not fit causal true of an encoder")          \
     X(c->n_labels == 0 || !c->mlm_head, "{n_labels} does not fit mlm_head")                                            \
     X(c->n_labels > 0 || (c->label_pooling == GF_LABELS_OF_EACH && c->label_transform == GF_LABEL_NONE),               \
       "{label_pooling} and {label_transform} need n_labels above 0")                                                   \
@@ -285,6 +307,15 @@ GF_LAST(label_transform, GF_LABEL_SILU)
     X(c->label_pooling == GF_LABELS_OF_EACH || (c->label_pooling == GF_LABELS_OF_LAST) == (c->kind != GF_ENCODER),     \
       "{label_pooling} does not fit {kind}")                                                                           \
     X(c->label_pooling != GF_LABELS_OF_POOLER || c->pooler, "{label_pooling} needs pooler")                            \
+    X(c->head_activation != GF_SWIGLU && c->head_activation != GF_REGLU && c->head_activation != GF_GEGLU_ERF &&       \
+          c->head_activation != GF_GEGLU_TANH,                                                                         \
+      "{head_activation} has a gate, which mlm_head lacks")                                                            \
+    X(c->first_norm || (c->norm != GF_NO_NORM && c->norm_placement == GF_PRE_NORM && !c->parallel_residual &&          \
+                        c->kind != GF_ENCODER_DECODER),                                                                \
+      "first_norm false needs norms, norm_placement pre, no parallel_residual and no kind encoder_decoder")            \
+    X(!c->qk_norm_rotated || (c->qk_norm && c->qk_norm_kind == GF_QK_RMSNORM && c->qk_norm_span == GF_SPAN_HEAD &&     \
+                              c->position == GF_POS_ROPE && c->rope_layers.n == 0 && c->rotary_kv_heads == 0),         \
+      "qk_norm_rotated needs qk_norm with qk_norm_kind rmsnorm and qk_norm_span head, and every head rotated")         \
     X(c->ffn == GF_NO_FFN ? c->d_ff == 0 : c->d_ff > 0, "{d_ff} does not fit {ffn}")                                   \
     X(c->ffn != GF_NO_FFN || (!c->n_experts && !c->parallel_residual && !c->mlm_head),                                 \
       "{ffn} does not fit n_experts, parallel_residual or mlm_head")                                                   \
@@ -297,10 +328,24 @@ GF_LAST(label_transform, GF_LABEL_SILU)
     X(c->n_experts == 0 || c->n_experts_used > 0, "{n_experts_used} must be above 0 with {n_experts}")                 \
     X(c->n_experts == 0 || c->d_expert > 0, "{d_expert} must be above 0 with {n_experts}")                             \
     X(c->n_experts > 0 || c->d_shared_expert == 0, "{d_shared_expert} needs n_experts above 0")                        \
-    X(c->kind == GF_DECODER || c->d_embed == 0, "{d_embed} needs kind decoder")                                        \
-    X(c->kind == GF_DECODER ||                                                                                         \
+    X(c->kind != GF_ENCODER_DECODER || c->d_embed == 0, "{d_embed} does not fit kind encoder_decoder")                 \
+    X(c->kind == GF_DECODER || c->d_embed == 0 || c->position != GF_POS_SINUSOIDAL,                                    \
+      "{d_embed} of an encoder does not fit {position}")                                                               \
+    X(c->kind == GF_ENCODER || c->d_embed == 0 || !c->mlm_head, "{d_embed} of a decoder does not fit mlm_head")        \
+    X(c->kind == GF_ENCODER_DECODER || (c->d_encoder_ff == 0 && c->encoder_vocab_size == 0),                           \
+      "{d_encoder_ff} and {encoder_vocab_size} need kind encoder_decoder")                                             \
+    X(c->ffn != GF_NO_FFN || c->d_encoder_ff == 0, "{d_encoder_ff} does not fit {ffn}")                                \
+    X(c->encoder_vocab_size == 0 || !c->shared_embedding, "{encoder_vocab_size} needs shared_embedding false")         \
+    X(c->n_layer_groups <= c->n_layers, "{n_layer_groups} is more than {n_layers}")                                    \
+    X(c->n_layer_groups == 0 || (c->kind != GF_ENCODER_DECODER && c->n_experts == 0 && c->first_norm),                 \
+      "{n_layer_groups} does not fit kind encoder_decoder, n_experts or first_norm false")                             \
+    X(!c->residual_normed || (c->norm != GF_NO_NORM && c->norm_placement == GF_PRE_NORM && !c->parallel_residual),     \
+      "residual_normed needs norms, norm_placement pre and no parallel_residual")                                      \
+    X(!c->scores_by_layer || (c->kind == GF_DECODER && c->scale_scores),                                               \
+      "scores_by_layer needs kind decoder and scale_scores")                                                           \
+    X(c->kind != GF_ENCODER_DECODER ||                                                                                 \
           (c->rope_scaling != GF_ROPE_SCALING_DYNAMIC && c->rope_scaling != GF_ROPE_SCALING_LONGROPE),                 \
-      "{rope_scaling} needs kind decoder")                                                                             \
+      "{rope_scaling} does not fit kind encoder_decoder")                                                              \
     X(!c->parallel_residual || c->norm_placement == GF_PRE_NORM, "parallel_residual needs norm_placement pre")         \
     X(c->parallel_residual || !c->shared_norm, "shared_norm needs parallel_residual")                                  \
     X(c->norm != GF_NO_NORM || (!c->final_norm && !c->embed_norm && c->norm_placement == GF_PRE_NORM),                 \
@@ -578,11 +623,11 @@ int32_t gf_distribution(float *probs, const float *logits, int32_t n, const stru
  * [pos, n_experts]; C [pos, n_experts_used], which can be captured but not edited. A leading @ marks points of the
  * whole model, not of a block. The scale of a norm stands before the norm. */
 #define GF_POINTS(X)                                                                                                   \
-    X(GF_P_EMBED, "@hook_embed", 'D')                                                                                  \
-    X(GF_P_POS_EMBED, "@hook_pos_embed", 'D')                                                                          \
-    X(GF_P_TYPE_EMBED, "@hook_token_type_embed", 'D')                                                                  \
+    X(GF_P_EMBED, "@hook_embed", 'N')                                                                                  \
+    X(GF_P_POS_EMBED, "@hook_pos_embed", 'N')                                                                          \
+    X(GF_P_TYPE_EMBED, "@hook_token_type_embed", 'N')                                                                  \
     X(GF_P_LN_EMBED_SCALE, "@embed.ln.hook_scale", '1')                                                                \
-    X(GF_P_LN_EMBED, "@embed.ln.hook_normalized", 'D')                                                                 \
+    X(GF_P_LN_EMBED, "@embed.ln.hook_normalized", 'N')                                                                 \
     X(GF_P_RESID_PRE, "hook_resid_pre", 'D')                                                                           \
     X(GF_P_LN1_SCALE, "ln1.hook_scale", '1')                                                                           \
     X(GF_P_LN1, "ln1.hook_normalized", 'D')                                                                            \
@@ -630,7 +675,7 @@ int32_t gf_distribution(float *probs, const float *logits, int32_t n, const stru
     X(GF_P_LN_FINAL_SCALE, "@ln_final.hook_scale", '1')                                                                \
     X(GF_P_LN_FINAL, "@ln_final.hook_normalized", 'D')                                                                 \
     X(GF_P_LN_HEAD_SCALE, "@mlm_head.ln.hook_scale", '1')                                                              \
-    X(GF_P_LN_HEAD, "@mlm_head.ln.hook_normalized", 'D')                                                               \
+    X(GF_P_LN_HEAD, "@mlm_head.ln.hook_normalized", 'N')                                                               \
     X(GF_P_POOLED, "@pooler.hook_pooler_out", 'P')                                                                     \
     X(GF_P_LABEL_INPUT, "@classifier.hook_input", 'P') /* of one for the whole input: what its matrix reads */
 enum gf_point { GF_POINTS(GF_ENUMERATOR) GF_N_POINTS };

@@ -12,7 +12,7 @@ struct field {
     int is_float, is_list;
     double least, most;
 };
-#define IS_FLOAT(t) _Generic((t)0, int32_t : 0, float : 1)
+#define IS_FLOAT(t) _Generic((t)0, int32_t: 0, float: 1)
 #define FIELD_ROW(type, name, initial, least, most, meaning)                                                           \
     {#name, offsetof(struct gf_config, name), IS_FLOAT(type), 0, least, most},
 /* A list of flags has the range 0 .. 1; other lists hold floats. */
@@ -222,8 +222,10 @@ int32_t gf_config_check(const struct gf_config *cfg, struct gf_error *err) {
         const int32_t status = check_field(cfg, i, err);
         if (status != GF_OK) return status;
     }
-    if (cfg->kind != GF_ENCODER && (cfg->pooler || cfg->mlm_head)) /* gf_config_complete clears them */
-        return gf_fail(err, GF_ERR_CONFIG, "pooler and mlm_head need kind encoder");
+    if (cfg->kind != GF_ENCODER && cfg->pooler) /* gf_config_complete clears both flags */
+        return gf_fail(err, GF_ERR_CONFIG, "pooler needs kind encoder");
+    if (cfg->kind == GF_ENCODER_DECODER && cfg->mlm_head)
+        return gf_fail(err, GF_ERR_CONFIG, "mlm_head does not fit kind encoder_decoder");
     return check_rules(cfg, NULL, err);
 }
 
@@ -249,10 +251,13 @@ struct gf_config gf_stack_config(const struct gf_config *c, int32_t stack) {
         of.n_heads = of.n_kv_heads = c->n_encoder_heads;
         of.d_head = gf_q_width(c) / c->n_encoder_heads;
     }
+    if (stack == GF_STACK_ENCODER && c->d_encoder_ff > 0) of.d_ff = c->d_encoder_ff;
+    if (stack == GF_STACK_ENCODER && c->encoder_vocab_size > 0) of.vocab_size = c->encoder_vocab_size;
     return of;
 }
 
-float gf_score_scale(const struct gf_config *c) {
+float gf_score_scale(const struct gf_config *c, int32_t layer) {
     if (!c->scale_scores) return 1;
-    return c->score_scale > 0 ? c->score_scale : (float)(1 / sqrt((double)c->d_head));
+    const double scale = c->score_scale > 0 ? (double)c->score_scale : 1 / sqrt((double)c->d_head);
+    return (float)(c->scores_by_layer ? scale / (layer + 1) : scale);
 }

@@ -33,6 +33,10 @@ static inline int32_t gf_ffn_activation(const struct gf_config *c) {
     }
     return c->ffn;
 }
+/* The activation of mlm_head. */
+static inline int32_t gf_head_activation(const struct gf_config *c) {
+    return c->head_activation == GF_NO_FFN ? gf_ffn_activation(c) : c->head_activation;
+}
 /* Whether a second matrix, the gate, is activated and multiplies `up` (Shazeer 2020). */
 static inline int gf_ffn_gated(const struct gf_config *c) { return gf_ffn_activation(c) != c->ffn; }
 
@@ -70,10 +74,13 @@ static inline int32_t gf_q_width(const struct gf_config *c) { return c->n_heads 
 static inline int32_t gf_kv_width(const struct gf_config *c) { return c->n_kv_heads * c->d_head; }
 static inline int32_t gf_qkv_width(const struct gf_config *c) { return gf_q_width(c) + 2 * gf_kv_width(c); }
 
-/* The width of the widest feed-forward layer, experts included. */
+/* The width of the widest feed-forward layer without experts, and of all. */
+static inline int32_t gf_dense_ffn(const struct gf_config *c) {
+    return c->d_encoder_ff > c->d_ff ? c->d_encoder_ff : c->d_ff;
+}
 static inline int32_t gf_widest_ffn(const struct gf_config *c) {
-    const int32_t wide = c->d_shared_expert > c->d_expert ? c->d_shared_expert : c->d_expert;
-    return c->n_experts > 0 && wide > c->d_ff ? wide : c->d_ff;
+    const int32_t wide = c->d_shared_expert > c->d_expert ? c->d_shared_expert : c->d_expert, dense = gf_dense_ffn(c);
+    return c->n_experts > 0 && wide > dense ? wide : dense;
 }
 
 /* Components of each head that rotate. */
@@ -85,6 +92,22 @@ static inline int32_t gf_rotary_kv_heads(const struct gf_config *c) {
 /* Width of the embedding, and whether it is projected to d_model. */
 static inline int32_t gf_embed_width(const struct gf_config *c) { return c->d_embed > 0 ? c->d_embed : c->d_model; }
 static inline int gf_embed_projected(const struct gf_config *c) { return c->d_embed > 0; }
+/* Whether positions, types and the norm come before that projection; then the head has no projection of its own. */
+static inline int gf_embed_narrow(const struct gf_config *c) { return c->d_embed > 0 && c->kind == GF_ENCODER; }
+/* The width of the sum at the beginning of the stream, and of what the transform of an mlm_head gives. */
+static inline int32_t gf_narrow_width(const struct gf_config *c) {
+    return gf_embed_narrow(c) ? c->d_embed : c->d_model;
+}
+
+/* The width of what the layer before the head gives, and of the states that the head reads. */
+static inline int32_t gf_head_width(const struct gf_config *c) { return c->mlm_head ? gf_narrow_width(c) : c->d_model; }
+
+/* The first block with the weights of block `layer`. */
+static inline int32_t gf_layer_owner(const struct gf_config *c, int32_t layer) {
+    if (c->n_layer_groups == 0) return layer;
+    const int32_t groups = c->n_layer_groups, group = (int32_t)((int64_t)layer * groups / c->n_layers);
+    return (int32_t)(((int64_t)group * c->n_layers + groups - 1) / groups);
+}
 
 /* The width of the logits: labels of a classifier, otherwise tokens. */
 static inline int32_t gf_head_rows(const struct gf_config *c) { return c->n_labels > 0 ? c->n_labels : c->vocab_size; }
@@ -107,10 +130,12 @@ static inline int gf_has_norms(const struct gf_config *c) { return c->norm != GF
 static inline int gf_norm_before(const struct gf_config *c) {
     return c->norm != GF_NO_NORM && (c->norm_placement == GF_PRE_NORM || c->norm_placement == GF_SANDWICH_NORM);
 }
+/* Whether the first norm of a block exists. */
+static inline int gf_layer_norm1(const struct gf_config *c, int32_t layer) { return c->first_norm || layer > 0; }
 static inline int gf_norm_of_output(const struct gf_config *c) {
     return c->norm_placement == GF_SANDWICH_NORM || c->norm_placement == GF_OUTPUT_NORM;
 }
 
-/* What q.k is multiplied by. */
-float gf_score_scale(const struct gf_config *c);
+/* What q.k is multiplied by in a layer. */
+float gf_score_scale(const struct gf_config *c, int32_t layer);
 #endif

@@ -81,6 +81,7 @@ static void lay_out(struct gf_model *m, const uint8_t *dtypes) {
         struct gf_slot *s = &m->slots[i];
         int32_t end = group_end(m, i);
         if (s->t.tied_to >= 0) {
+            end = i + 1;
             s->t.dtype = m->slots[s->t.tied_to].t.dtype;
             s->t.address = m->slots[s->t.tied_to].t.address;
         } else if (s->mat) {
@@ -117,6 +118,7 @@ struct gf_model *gf_model_open(const struct gf_config *cfg, const uint8_t *dtype
         return NULL;
     }
     lay_out(m, dtypes);
+    gf_weights_share(&m->w, &m->cfg);
     return m;
 no_memory:
     gf_fail(err, GF_ERR_MEMORY, "no memory for a model of %d tensors", n);

@@ -20,30 +20,38 @@
 #include "model/roster.h"
 #include "base/arena.h" /* gf_calloc */
 #include "base/text.h"
-#include "model/config.h" /* gf_embed_width, gf_ffn_gated, gf_layer_sparse, gf_shared_experts */
+#include "model/config.h" /* gf_embed_narrow, gf_embed_width, gf_layer_owner, gf_layer_sparse, ... */
 #include <stdlib.h>
 #include <string.h>
 
 #define MODEL_WEIGHTS                                                                                                  \
     COMPONENT(GF_C_EMBEDDING)                                                                                          \
-    MATRIX(c->kind == GF_ENCODER_DECODER && !c->shared_embedding, "encoder.embed.weight", c->vocab_size, c->d_model,   \
-           w->encoder_embed)                                                                                           \
+    MATRIX(c->kind == GF_ENCODER_DECODER && !c->shared_embedding && c->encoder_vocab_size == 0,                        \
+           "encoder.embed.weight", c->vocab_size, c->d_model, w->encoder_embed)                                        \
+    MATRIX(c->encoder_vocab_size > 0, "encoder.embed.weight", c->encoder_vocab_size, c->d_model, w->encoder_embed)     \
     MATRIX(c->d_embed == 0, "embed.weight", c->vocab_size, c->d_model, w->embed)                                       \
     MATRIX(c->d_embed > 0, "embed.weight", c->vocab_size, c->d_embed, w->embed)                                        \
     MATRIX(c->d_embed > 0, "embed_project.weight", c->d_model, c->d_embed, w->embed_project.w)                         \
+    VECTOR(gf_embed_narrow(c), "embed_project.bias", c->d_model, w->embed_project.b)                                   \
     COMPONENT(GF_C_POSITION)                                                                                           \
     TABLE(c->position == GF_POS_LEARNED && c->kind == GF_ENCODER_DECODER, "encoder.position.weight",                   \
           c->position_offset + c->context_length, c->d_model, w->encoder_position)                                     \
-    TABLE(c->position == GF_POS_LEARNED, "position.weight", c->position_offset + c->context_length, c->d_model,        \
-          w->position)                                                                                                 \
+    TABLE(c->position == GF_POS_LEARNED && !gf_embed_narrow(c), "position.weight",                                     \
+          c->position_offset + c->context_length, c->d_model, w->position)                                             \
+    TABLE(c->position == GF_POS_LEARNED && gf_embed_narrow(c), "position.weight",                                      \
+          c->position_offset + c->context_length, c->d_embed, w->position)                                             \
     TABLE(c->relative_buckets > 0 && c->kind == GF_ENCODER_DECODER, "encoder.relative_bias.weight",                    \
           c->relative_buckets, c->n_heads, w->encoder_relative)                                                        \
     TABLE(c->relative_buckets > 0, "relative_bias.weight", c->relative_buckets, c->n_heads, w->relative)               \
     PART(c->embed_norm && c->kind == GF_ENCODER_DECODER, "encoder.embed_norm.", norm, GF_C_NORM,                       \
          w->encoder_embed_norm)                                                                                        \
     COMPONENT(GF_C_EMBEDDING)                                                                                          \
-    TABLE(c->n_token_types > 0, "token_type.weight", c->n_token_types, c->d_model, w->token_type)                      \
-    PART(c->embed_norm, "embed_norm.", norm, GF_C_NORM, w->embed_norm)                                                 \
+    TABLE(c->n_token_types > 0 && !gf_embed_narrow(c), "token_type.weight", c->n_token_types, c->d_model,              \
+          w->token_type)                                                                                               \
+    TABLE(c->n_token_types > 0 && gf_embed_narrow(c), "token_type.weight", c->n_token_types, c->d_embed,               \
+          w->token_type)                                                                                               \
+    PART(c->embed_norm && !gf_embed_narrow(c), "embed_norm.", norm, GF_C_NORM, w->embed_norm)                          \
+    PART(c->embed_norm &&gf_embed_narrow(c), "embed_norm.", narrow_norm, GF_C_NORM, w->embed_norm)                     \
     BLOCKS(c->kind == GF_ENCODER_DECODER, "encoder.", GF_STACK_ENCODER, c->n_encoder_layers, w->encoder_blocks, 0)     \
     PART(c->kind == GF_ENCODER_DECODER && c->final_norm, "encoder.final_norm.", final_norm, GF_C_FINAL_NORM,           \
          w->encoder_final_norm)                                                                                        \
@@ -52,22 +60,25 @@
     BLOCKS(c->kind == GF_DECODER, "blocks.", GF_STACK_DECODER, c->n_layers, w->blocks, 0)                              \
     PART(c->final_norm, "final_norm.", final_norm, GF_C_FINAL_NORM, w->final_norm)                                     \
     PART(c->pooler, "pooler.", dense, GF_C_HEAD, w->pooler)                                                            \
-    PART(c->mlm_head || c->label_transform != GF_LABEL_NONE, "head_transform.", dense, GF_C_HEAD, w->head_transform)   \
-    PART(c->mlm_head || c->label_norm, "head_norm.", norm, GF_C_HEAD, w->head_norm)                                    \
+    PART(c->mlm_head || c->label_transform != GF_LABEL_NONE, "head_transform.", transform, GF_C_HEAD, w->head_transform)\
+    PART((c->mlm_head && !gf_embed_narrow(c)) || c->label_norm, "head_norm.", norm, GF_C_HEAD, w->head_norm)           \
+    PART(c->mlm_head &&gf_embed_narrow(c), "head_norm.", narrow_norm, GF_C_HEAD, w->head_norm)                         \
     COMPONENT(GF_C_HEAD)                                                                                               \
-    MATRIX(c->d_embed > 0, "head_project.weight", c->d_embed, c->d_model, w->head_project.w)                           \
+    MATRIX(c->d_embed > 0 && !gf_embed_narrow(c), "head_project.weight", c->d_embed, c->d_model, w->head_project.w)    \
     TIED(c->tie_word_embeddings, "head.weight", "embed.weight")                                                        \
-    MATRIX(!c->tie_word_embeddings && c->d_embed > 0 && c->n_labels == 0, "head.weight", c->vocab_size, c->d_embed,    \
-           w->head.w)                                                                                                  \
+    MATRIX(!c->tie_word_embeddings && c->d_embed > 0 && c->n_labels == 0 && (c->kind != GF_ENCODER || c->mlm_head),    \
+           "head.weight", c->vocab_size, c->d_embed, w->head.w)                                                        \
     MATRIX(!c->tie_word_embeddings && c->d_embed == 0 && c->n_labels == 0 && (c->kind != GF_ENCODER || c->mlm_head),   \
            "head.weight", c->vocab_size, c->d_model, w->head.w)                                                        \
-    MATRIX(c->n_labels > 0 && c->d_embed > 0, "head.weight", c->n_labels, c->d_embed, w->head.w)                       \
-    MATRIX(c->n_labels > 0 && c->d_embed == 0, "head.weight", c->n_labels, c->d_model, w->head.w)                      \
+    MATRIX(c->n_labels > 0 && c->d_embed > 0 && c->kind != GF_ENCODER, "head.weight", c->n_labels, c->d_embed,         \
+           w->head.w)                                                                                                  \
+    MATRIX(c->n_labels > 0 && (c->d_embed == 0 || c->kind == GF_ENCODER), "head.weight", c->n_labels, c->d_model,      \
+           w->head.w)                                                                                                  \
     VECTOR(c->bias_head && c->n_labels == 0, "head.bias", c->vocab_size, w->head.b)                                    \
     VECTOR(c->bias_head && c->n_labels > 0, "head.bias", c->n_labels, w->head.b)
 
 #define BLOCK_WEIGHTS                                                                                                  \
-    PART(1, "norm1.", norm, GF_C_NORM, w->norm[GF_SELF_ATTENTION])                                                     \
+    PART(gf_layer_norm1(c, at->layer), "norm1.", norm, GF_C_NORM, w->norm[GF_SELF_ATTENTION])                          \
     PART(1, "attn.", qkv, GF_C_ATTENTION, w->attn)                                                                     \
     PART(c->qk_norm, "attn.", qk_norm, GF_C_ATTENTION, w->attn)                                                        \
     PART(1, "attn.", attention_output, GF_C_ATTENTION, w->attn)                                                        \
@@ -82,7 +93,9 @@
     PART(!at->cross && !c->shared_norm, "norm2.", norm, GF_C_NORM, w->norm[GF_FEED_FORWARD])                           \
     WIDTH(c->d_ff)                                                                                                     \
     PART(gf_layer_sparse(c, at->layer), "ffn.", experts, GF_C_FFN, w->experts)                                         \
-    PART(!gf_layer_sparse(c, at->layer), "ffn.", ffn, GF_C_FFN, w->ffn)                                                \
+    PART(!gf_layer_sparse(c, at->layer) && !(c->d_encoder_ff > 0 && !at->cross), "ffn.", ffn, GF_C_FFN, w->ffn)        \
+    WIDTH(c->d_encoder_ff)                                                                                             \
+    PART(c->d_encoder_ff > 0 && !at->cross, "ffn.", ffn, GF_C_FFN, w->ffn)                                             \
     PART(c->norm_placement == GF_SANDWICH_NORM, "norm2_post.", norm, GF_C_NORM, w->norm_out[GF_FEED_FORWARD])
 
 #define QKV_WEIGHTS                                                                                                    \
@@ -123,6 +136,10 @@
     VECTOR(c->norm_gain && c->norm != GF_NO_NORM, "weight", c->d_model, w->gain)                                       \
     VECTOR(c->bias_norm && c->norm == GF_LAYERNORM, "bias", c->d_model, w->bias)
 
+#define NARROW_NORM_WEIGHTS                                                                                            \
+    VECTOR(c->norm_gain && c->norm != GF_NO_NORM, "weight", c->d_embed, w->gain)                                       \
+    VECTOR(c->bias_norm && c->norm == GF_LAYERNORM, "bias", c->d_embed, w->bias)
+
 #define FINAL_NORM_WEIGHTS                                                                                             \
     VECTOR(c->norm_gain, "weight", c->d_model, w->gain)                                                                \
     VECTOR(c->bias_norm && c->final_norm_kind == GF_LAYERNORM, "bias", c->d_model, w->bias)
@@ -130,6 +147,12 @@
 #define DENSE_WEIGHTS                                                                                                  \
     MATRIX(1, "weight", c->d_model, c->d_model, w->w)                                                                  \
     VECTOR(1, "bias", c->d_model, w->b)
+
+#define TRANSFORM_WEIGHTS                                                                                              \
+    MATRIX(!gf_embed_narrow(c) || !c->mlm_head, "weight", c->d_model, c->d_model, w->w)                                \
+    MATRIX(gf_embed_narrow(c) && c->mlm_head, "weight", c->d_embed, c->d_model, w->w)                                  \
+    VECTOR(c->bias_head_transform && (!gf_embed_narrow(c) || !c->mlm_head), "bias", c->d_model, w->b)                  \
+    VECTOR(c->bias_head_transform && gf_embed_narrow(c) && c->mlm_head, "bias", c->d_embed, w->b)
 
 struct walk {
     const struct gf_config *cfg;
@@ -143,6 +166,7 @@ struct scope {
     const struct scope *outer; /* NULL: the model */
     const char *name;          /* "blocks.", "attn." */
     int32_t number, component, stack, layer, cross, width;
+    int32_t back; /* how many entries before each one is that whose memory it shares; 0: it has its own */
 };
 
 static struct scope inside(const struct scope *outer, const char *name, int32_t number, int32_t component) {
@@ -178,7 +202,8 @@ static void put_names(struct gf_text *to, const struct scope *at) {
     gf_append(to, ".");
 }
 
-static struct gf_slot describe(const struct scope *at, const char *name, int32_t rank, int32_t rows, int32_t cols) {
+static struct gf_slot describe(const struct walk *k, const struct scope *at, const char *name, int32_t rank,
+                               int32_t rows, int32_t cols) {
     struct gf_slot s;
     memset(&s, 0, sizeof s);
     struct gf_text full = gf_text_in(s.t.name, sizeof s.t.name);
@@ -190,8 +215,8 @@ static struct gf_slot describe(const struct scope *at, const char *name, int32_t
     s.t.rank = rank;
     s.t.rows = rows;
     s.t.cols = cols;
-    s.t.tied_to = -1;
-    s.t.count = (uint64_t)rows * (uint64_t)cols;
+    s.t.tied_to = at->back > 0 ? k->seen - 1 - at->back : -1;
+    s.t.count = at->back > 0 ? 0 : (uint64_t)rows * (uint64_t)cols;
     return s;
 }
 
@@ -199,7 +224,7 @@ static struct gf_slot describe(const struct scope *at, const char *name, int32_t
 static void matrix(struct walk *k, const struct scope *at, const char *name, int32_t rows, int32_t cols,
                    struct gf_mat *to, int32_t first, int32_t all) {
     if (passed_over(k)) return;
-    struct gf_slot s = describe(at, name, 2, rows, cols);
+    struct gf_slot s = describe(k, at, name, 2, rows, cols);
     s.mat = to;
     s.row0 = first;
     s.mat_rows = all;
@@ -210,7 +235,7 @@ static void matrix(struct walk *k, const struct scope *at, const char *name, int
 static void vector(struct walk *k, const struct scope *at, const char *name, int32_t n, float **to, int32_t first,
                    int32_t all) {
     if (passed_over(k)) return;
-    struct gf_slot s = describe(at, name, 1, 1, n);
+    struct gf_slot s = describe(k, at, name, 1, 1, n);
     s.vec = to;
     s.offset = (uint64_t)first;
     s.vec_len = (uint64_t)all;
@@ -219,7 +244,7 @@ static void vector(struct walk *k, const struct scope *at, const char *name, int
 
 static void table(struct walk *k, const struct scope *at, const char *name, int32_t rows, int32_t cols, float **to) {
     if (passed_over(k)) return;
-    struct gf_slot s = describe(at, name, 2, rows, cols);
+    struct gf_slot s = describe(k, at, name, 2, rows, cols);
     s.vec = to;
     s.vec_len = s.t.count;
     k->fn(k->ctx, &s);
@@ -229,7 +254,7 @@ static void table(struct walk *k, const struct scope *at, const char *name, int3
 static void tied(struct walk *k, const struct scope *at, const char *name) {
     const struct gf_config *c = k->cfg;
     if (passed_over(k)) return;
-    struct gf_slot s = describe(at, name, 2, c->vocab_size, gf_embed_width(c));
+    struct gf_slot s = describe(k, at, name, 2, c->vocab_size, gf_embed_width(c));
     s.t.tied_to = c->kind == GF_ENCODER_DECODER && !c->shared_embedding;
     s.t.count = 0;
     k->fn(k->ctx, &s);
@@ -274,8 +299,9 @@ static void heads(struct walk *k, const struct scope *at, const char *name, cons
         part(k, &inner, AT((to)[i]));                                                                                  \
     }
 #define BLOCKS(when, name, of_stack, count, to, with_cross)                                                            \
-    for (int32_t l = 0; (when) && l < (count); l++) {                                                                  \
+    for (int32_t l = 0, first = k->seen; (when) && l < (count); l++) {                                                 \
         struct scope inner = inside(at, name, l, GF_C_NORM);                                                           \
+        inner.back = l > 0 ? (l - gf_layer_owner(c, l)) * ((k->seen - first) / l) : 0;                                 \
         inner.stack = of_stack;                                                                                        \
         inner.layer = l;                                                                                               \
         inner.cross = with_cross;                                                                                      \
@@ -290,8 +316,10 @@ static void heads(struct walk *k, const struct scope *at, const char *name, cons
     }
 
 WALK(norm, gf_norm, NORM_WEIGHTS)
+WALK(narrow_norm, gf_norm, NARROW_NORM_WEIGHTS)
 WALK(final_norm, gf_norm, FINAL_NORM_WEIGHTS)
 WALK(dense, gf_linear, DENSE_WEIGHTS)
+WALK(transform, gf_linear, TRANSFORM_WEIGHTS)
 WALK(qk_norm, gf_attn, QK_NORM_WEIGHTS)
 WALK(attention_output, gf_attn, ATTENTION_OUTPUT_WEIGHTS)
 
@@ -346,6 +374,10 @@ int gf_weights_open(struct gf_weights *w, const struct gf_config *c) {
         n += gf_layer_sparse(c, l) ? each : 0;
     }
     return 0;
+}
+
+void gf_weights_share(struct gf_weights *w, const struct gf_config *c) {
+    for (int32_t l = 0; c->n_layer_groups > 0 && l < c->n_layers; l++) w->blocks[l] = w->blocks[gf_layer_owner(c, l)];
 }
 
 void gf_weights_close(struct gf_weights *w) {

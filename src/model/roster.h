@@ -23,5 +23,7 @@ typedef void (*gf_roster_fn)(void *ctx, const struct gf_slot *slot);
 void gf_roster_walk(const struct gf_config *cfg, struct gf_weights *w, gf_roster_fn fn, void *ctx);
 /* Allocate the blocks and experts of *w, which is all 0. Returns 0, or -1 without memory; close it in both cases. */
 int gf_weights_open(struct gf_weights *w, const struct gf_config *cfg);
+/* Give the blocks of each group (n_layer_groups) the weights of its first block, once these are laid out. */
+void gf_weights_share(struct gf_weights *w, const struct gf_config *cfg);
 void gf_weights_close(struct gf_weights *w);
 #endif

@@ -81,8 +81,8 @@ static float *plan_layer(struct gf_graph *g, struct gf_bufs *b, int32_t stack, i
     if (gf_layer_sparse(c, layer)) {
         plan_experts(g, b, n);
     } else {
-        take(g, &b->ffn_pre, n, gf_ffn_gated(c) ? 2 * c->d_ff : c->d_ff);
-        take(g, &b->ffn_post, n, c->d_ff);
+        take(g, &b->ffn_pre, n, (gf_ffn_gated(c) ? 2 : 1) * (int64_t)gf_dense_ffn(c));
+        take(g, &b->ffn_post, n, gf_dense_ffn(c));
     }
     return b->resid_post;
 }
@@ -167,6 +167,7 @@ static void plan(struct gf_graph *g) {
 /* The feature of a configuration whose gradient is not implemented, or NULL. */
 static const char *lacks(const struct gf_config *cfg) {
     if (!gf_has_head(cfg)) return "an encoder without mlm_head";
+    if (gf_embed_narrow(cfg)) return "an encoder with d_embed";
     if (cfg->clip_qkv > 0) return "clip_qkv";
     if (cfg->rope_scaling == GF_ROPE_SCALING_DYNAMIC) return "rope_scaling dynamic";
     if (cfg->rope_scaling == GF_ROPE_SCALING_LONGROPE) return "rope_scaling longrope";

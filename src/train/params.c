@@ -68,6 +68,7 @@ int gf_params_open_some(struct gf_params *p, const struct gf_config *cfg, const 
     b = (struct bind){.p = p, .kept = kept};
     gf_roster_walk(cfg, &p->w, visit, &b);
     free(kept);
+    gf_weights_share(&p->w, cfg);
     return 0;
 no_memory:
     free(kept);

@@ -20,6 +20,7 @@ SEQ2SEQ = dict(vocab_size=61, d_model=24, encoder_layers=2, decoder_layers=2, en
                pad_token_id=1, bos_token_id=0, eos_token_id=2, decoder_start_token_id=2)
 GPT = dict(vocab_size=61, n_embd=24, n_layer=2, n_head=4, n_positions=64, bos_token_id=1, eos_token_id=2, pad_token_id=0)
 BERT = dict({k: v for k, v in SIZES.items() if not k.endswith('token_id')}, pad_token_id=0, type_vocab_size=2)
+MODERN = dict(SIZES, cls_token_id=1, sep_token_id=2, num_hidden_layers=4, local_attention=8)
 HYBRID = ['sliding_attention', 'full_attention'] * 2
 
 # name: class of the model, class of its configuration without "Config", keys
@@ -93,6 +94,29 @@ FAMILIES = {
     'vaultgemma': ('VaultGemmaForCausalLM', 'VaultGemma', dict(FOUR, head_dim=6, layer_types=HYBRID)),
     'xglm': ('XGLMForCausalLM', 'XGLM', dict(vocab_size=61, d_model=24, num_layers=2, attention_heads=4, ffn_dim=32, max_position_embeddings=64)),
     'xlm-roberta-xl': ('XLMRobertaXLForMaskedLM', 'XLMRobertaXL', dict(BERT, pad_token_id=1)),
+    'albert': ('AlbertForMaskedLM', 'Albert', dict(BERT, embedding_size=16, num_hidden_layers=3, num_hidden_groups=1, hidden_act='gelu_new')),
+    'albert-groups': ('AlbertModel', 'Albert', dict(BERT, embedding_size=16, num_hidden_layers=5, num_hidden_groups=2)),
+    'bart-widths': ('BartForConditionalGeneration', 'Bart', dict(SEQ2SEQ, encoder_ffn_dim=20, activation_function='quick_gelu')),
+    'bloom-normed': ('BloomForCausalLM', 'Bloom', dict(vocab_size=61, hidden_size=24, n_layer=2, n_head=4, apply_residual_connection_post_layernorm=True)),
+    'electra-small': ('ElectraForMaskedLM', 'Electra', dict(BERT, embedding_size=16, hidden_act='relu')),
+    'electra-small-encoder': ('ElectraModel', 'Electra', dict(BERT, embedding_size=40)),
+    'embeddinggemma-untied': ('Gemma3TextModel', 'Gemma3Text', dict(FOUR, head_dim=6, query_pre_attn_scalar=6, sliding_window=8, use_bidirectional_attention=True, tie_word_embeddings=False)),
+    'falcon-alibi': ('FalconForCausalLM', 'Falcon', dict(SIZES, num_attention_heads=6, multi_query=False, bias=True, parallel_attn=False, alibi=True)),
+    'gpt2-base': ('GPT2Model', 'GPT2', dict(GPT, activation_function='tanh')),
+    'gpt2-layers': ('GPT2LMHeadModel', 'GPT2', dict(GPT, n_layer=3, scale_attn_by_inverse_layer_idx=True, activation_function='quick_gelu')),
+    'gpt2-mish': ('GPT2LMHeadModel', 'GPT2', dict(GPT, activation_function='mish')),
+    'gpt2-relu2': ('GPT2LMHeadModel', 'GPT2', dict(GPT, activation_function='relu2')),
+    'hunyuan': ('HunYuanDenseV1ForCausalLM', 'HunYuanDenseV1', dict(GROUPED, head_dim=6)),
+    'hunyuan-alpha': ('HunYuanDenseV1ForCausalLM', 'HunYuanDenseV1', dict(GROUPED, head_dim=8, rope_parameters=dict(rope_type='dynamic', rope_theta=10000.0, factor=1.0, alpha=1000.0))),
+    'marian-two': ('MarianMTModel', 'Marian', dict(SEQ2SEQ, decoder_vocab_size=70, share_encoder_decoder_embeddings=False, decoder_ffn_dim=40)),
+    'modernbert': ('ModernBertForMaskedLM', 'ModernBert', dict(MODERN, classifier_activation='relu')),
+    'modernbert-encoder': ('ModernBertModel', 'ModernBert', dict(MODERN, norm_bias=True, attention_bias=True, mlp_bias=True)),
+    'modernbert-decoder': ('ModernBertDecoderForCausalLM', 'ModernBertDecoder', MODERN),
+    'nanochat-bias': ('NanoChatForCausalLM', 'NanoChat', dict(GROUPED, attention_bias=True)),
+    'olmoe-clip': ('OlmoeForCausalLM', 'Olmoe', dict(GROUPED, num_experts=4, num_experts_per_tok=2, clip_qkv=0.6)),
+    'qwen3-base-dynamic': ('Qwen3Model', 'Qwen3', dict(GROUPED, head_dim=6, max_position_embeddings=8, rope_parameters=dict(rope_type='dynamic', rope_theta=10000.0, factor=2.0))),
+    'roberta-relu': ('RobertaForMaskedLM', 'Roberta', dict(BERT, hidden_act='relu', pad_token_id=1)),
+    'roformer-small': ('RoFormerForMaskedLM', 'RoFormer', dict(BERT, embedding_size=16)),
 }
 
 
@@ -121,7 +145,7 @@ def outputs(model, name):
     for n in (14, 5):
         run = {'ids': draw(n)}
         inputs = {'input_ids': torch.tensor([run['ids']])}
-        if 'ConditionalGeneration' in type(model).__name__ and model.config.is_encoder_decoder:
+        if model.config.is_encoder_decoder and 'EncoderModel' not in type(model).__name__:
             run['source'] = draw(9)
             inputs = {'input_ids': torch.tensor([run['source']]), 'decoder_input_ids': inputs['input_ids']}
         with torch.no_grad():
@@ -140,7 +164,9 @@ def floats(values):
 
 def packed(name, cls, config, keys, seed, outputs, prepare=on_grid):
     made = getattr(transformers, config + 'Config')(**keys)
-    made._attn_implementation = made._experts_implementation = 'eager'
+    # Falcon's eager attention adds the distances twice
+    made._attn_implementation = 'sdpa' if config == 'Falcon' else 'eager'
+    made._experts_implementation = 'eager'
     model = getattr(transformers, cls)(made).eval()
     prepare(model, seed)
     with tempfile.TemporaryDirectory() as folder:

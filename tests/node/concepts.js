@@ -194,6 +194,45 @@ export const CONCEPTS = {
       head: [/^Scores \(head\)\n/, /logits = W W_out x\n/],
     },
   ],
+  'an encoder with a narrow embedding': [
+    { kind: 'encoder', d_embed: 12, mlm_head: true, position: 'learned', norm: 'layernorm', embed_norm: true },
+    {},
+    { embed: [/x₀ = W_in norm\(E\[token\] \+ P\[position\]\) \+ b_in\n/] },
+  ],
+  'norms of q and k after the rotation': [
+    { qk_norm: true, qk_norm_rotated: true },
+    {},
+    { qkv: [/rotated by position; q = norm\(q\), k = norm\(k\)\n/] },
+  ],
+  'no norm before the first attention': [
+    { first_norm: false, embed_norm: true },
+    { norm1: false, norm2: true, 'norm1@1': true },
+    {},
+  ],
+  'outputs that are added to the norm': [
+    { residual_normed: true },
+    { norm1: true },
+    { out: [/x = norm\(x\) \+ W_o z\n/], resid: [/x = norm\(x\) \+ y/] },
+  ],
+  'scores divided by the layer': [
+    { scores_by_layer: true },
+    {},
+    { heads: [/q kᵀ \/ √8 \+ mask/], 'heads@1': [/0\.1768 · q kᵀ \+ mask/] },
+  ],
+  'a layer before the head': [
+    { mlm_head: true, head_activation: 'mish', ffn: 'quick_gelu', bias_head_transform: false },
+    {},
+    { ffn: [/^QuickGELU/, /quick_gelu\(/], head: [/logits = E norm\(mish\(W x\)\)\n/] },
+  ],
+  'layers with the same weights': [{ n_layer_groups: 2 }, {}, {}],
+  'an encoder of other widths': [
+    {
+      ...{ kind: 'encoder_decoder', n_encoder_layers: 2, d_encoder_ff: 24 },
+      ...{ encoder_vocab_size: 50, shared_embedding: false },
+    },
+    {},
+    {},
+  ],
   'q, k and v limited': [{ clip_qkv: 1.5 }, {}, { qkv: [/q, k, v limited to ±1\.5/] }],
   'one key for all heads': [{ n_kv_heads: 1 }, {}, { qkv: [/all heads share one key \(k\) and one value/] }],
   biases: [

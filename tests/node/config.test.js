@@ -78,6 +78,10 @@ function both(fields) {
 function anyValue(name) {
   const field = FIELDS[name];
   if (field.type === 'word') return fc.constantFrom(...field.words);
+  const rare = ['residual_normed', 'qk_norm_rotated', 'scores_by_layer'].includes(name);
+  const common = name === 'first_norm';
+  if (rare || common) return fc.constantFrom(...Array(9).fill(common), rare);
+  if (name === 'head_activation') return fc.constantFrom(...Array(9).fill('none'), ...field.words);
   if (field.type === 'flag') return fc.boolean();
   if (field.type === 'flags') return fc.array(fc.boolean(), { maxLength: 4 });
   if (field.type === 'reals') return fc.array(fc.constantFrom(0.5, 1, 4, 0.3, 0), { minLength: 2, maxLength: 2 });
@@ -94,6 +98,9 @@ function anyValue(name) {
     position_pad_id: [...Array(9).fill(-1), 1],
     n_token_types: [...Array(9).fill(0), 2],
     n_encoder_heads: [...Array(9).fill(0), 2],
+    d_encoder_ff: [...Array(9).fill(0), 8],
+    encoder_vocab_size: [...Array(9).fill(0), 8],
+    n_layer_groups: [...Array(9).fill(0), 1],
   };
   const edges = [least, most, least - 1, most * 2, 0, NaN, Infinity, 0.5, 1e21];
   const plain = usual[name] ?? (field.type === 'real' ? [0.000001, 0.1, 0.25, 1, 2.5, 4, 10000] : [1, 2, 3, 8, 100]);
@@ -232,7 +239,8 @@ describe('C and JavaScript complete and refuse the same configurations', () => {
       bias_norm: { norm: 'rmsnorm' },
       bias_qk_norm: { qk_norm: true },
       pooler: { kind: 'encoder_decoder' },
-      mlm_head: {},
+      mlm_head: { kind: 'encoder_decoder' },
+      bias_head_transform: {},
       tie_word_embeddings: { kind: 'encoder' },
       bias_head: { kind: 'encoder' },
     };
@@ -284,7 +292,7 @@ describe('C and JavaScript complete and refuse the same configurations', () => {
         'n_encoder_heads 2 does not fit n_kv_heads below n_heads, qk_norm, rotary positions or relative_buckets',
       ],
       [{ shared_embedding: false }, 'only an encoder_decoder can have two embeddings'],
-      [{ kind: 'encoder', causal: true, mlm_head: true }, 'mlm_head does not fit causal true'],
+      [{ kind: 'encoder', causal: true, mlm_head: true }, 'mlm_head does not fit causal true of an encoder'],
       [{ kind: 'encoder', mlm_head: true, n_labels: 2 }, 'n_labels 2 does not fit mlm_head'],
       [{ label_pooling: 'last' }, 'label_pooling last and label_transform none need n_labels above 0'],
       [{ n_labels: 2, label_norm: true }, 'label_norm needs a label_transform'],
@@ -293,15 +301,42 @@ describe('C and JavaScript complete and refuse the same configurations', () => {
       [{ kind: 'encoder', n_labels: 2, label_pooling: 'pooler' }, 'label_pooling pooler needs pooler'],
       [{ ...two, norm_placement: 'output' }, 'norm_placement output does not fit kind encoder_decoder'],
       [{ ...two, parallel_residual: true }, 'parallel_residual needs kind decoder'],
-      [{ ...two, d_embed: 8 }, 'd_embed 8 needs kind decoder'],
+      [{ ...two, d_embed: 8 }, 'd_embed 8 does not fit kind encoder_decoder'],
+      [
+        { kind: 'encoder', d_embed: 8, position: 'sinusoidal' },
+        'd_embed 8 of an encoder does not fit position sinusoidal',
+      ],
+      [{ d_embed: 8, mlm_head: true }, 'd_embed 8 of a decoder does not fit mlm_head'],
+      [{ d_encoder_ff: 8 }, 'd_encoder_ff 8 and encoder_vocab_size 0 need kind encoder_decoder'],
+      [{ ...two, ffn: 'none', d_encoder_ff: 8 }, 'd_encoder_ff 8 does not fit ffn none'],
+      [{ ...two, encoder_vocab_size: 8 }, 'encoder_vocab_size 8 needs shared_embedding false'],
+      [{ n_layer_groups: 9, n_layers: 2 }, 'n_layer_groups 9 is more than n_layers 2'],
+      [
+        { n_layer_groups: 1, n_experts: 4 },
+        'n_layer_groups 1 does not fit kind encoder_decoder, n_experts or first_norm false',
+      ],
+      [
+        { residual_normed: true, norm_placement: 'post' },
+        'residual_normed needs norms, norm_placement pre and no parallel_residual',
+      ],
+      [{ scores_by_layer: true, scale_scores: false }, 'scores_by_layer needs kind decoder and scale_scores'],
+      [{ head_activation: 'swiglu' }, 'head_activation swiglu has a gate, which mlm_head lacks'],
+      [
+        { first_norm: false, norm_placement: 'sandwich' },
+        'first_norm false needs norms, norm_placement pre, no parallel_residual and no kind encoder_decoder',
+      ],
+      [
+        { qk_norm_rotated: true },
+        'qk_norm_rotated needs qk_norm with qk_norm_kind rmsnorm and qk_norm_span head, and every head rotated',
+      ],
       [{ ...two, n_experts: 4 }, 'n_experts 4 needs kind decoder'],
       [{ n_experts: 4, bias_ffn: true }, 'n_experts 4 needs bias_ffn false: experts have no biases'],
       [{ n_experts: 4, n_experts_used: 5 }, 'n_experts_used 5 is more than n_experts 4'],
       [{ n_experts: 4, n_experts_used: 0 }, 'n_experts_used 0 must be above 0 with n_experts 4'],
       [{ n_experts: 4, d_expert: 0 }, 'd_expert 0 must be above 0 with n_experts 4'],
       [{ d_shared_expert: 8 }, 'd_shared_expert 8 needs n_experts above 0'],
-      [{ ...two, ...dynamic }, 'rope_scaling dynamic needs kind decoder'],
-      [{ ...two, ...longrope }, 'rope_scaling longrope needs kind decoder'],
+      [{ ...two, ...dynamic }, 'rope_scaling dynamic does not fit kind encoder_decoder'],
+      [{ ...two, ...longrope }, 'rope_scaling longrope does not fit kind encoder_decoder'],
       [{ parallel_residual: true, norm_placement: 'post' }, 'parallel_residual needs norm_placement pre'],
       [{ ffn: 'none', d_ff: 64 }, 'd_ff 64 does not fit ffn none'],
       [{ d_ff: 0 }, 'd_ff 0 does not fit ffn swiglu'],

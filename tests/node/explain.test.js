@@ -145,6 +145,29 @@ const models = [
   ['a classifier of the first token', { ...classifier, labelPooling: 'first' }],
   ['a classifier of the mean', { ...classifier, finalNorm: true, normPlacement: 'pre', labelPooling: 'mean' }],
   ['labels of each token', classifier],
+  ['Hunyuan', { ...small, nKvHeads: 2, qkNorm: true, qkNormRotated: true, rotaryDim: 4, ropeAttentionFactor: 1.3 }],
+  [
+    'ModernBERT',
+    {
+      ...{ ...small, kind: 'encoder', norm: 'layernorm', biasNorm: false, firstNorm: false, embedNorm: true },
+      ...{ mlmHead: true, biasHeadTransform: false, headActivation: 'mish', ffn: 'geglu_erf' },
+      ...{ slidingWindow: 2, windowLayers: [false, true], ropeLocalTheta: 500 },
+    },
+  ],
+  ["ModernBERT's decoder", { ...small, norm: 'layernorm', firstNorm: false, embedNorm: true, mlmHead: true }],
+  [
+    'ELECTRA, narrow',
+    { ...gpt2, kind: 'encoder', normPlacement: 'post', dEmbed: 12, embedNorm: true, nTokenTypes: 2, mlmHead: true },
+  ],
+  ['ALBERT', { ...gpt2, nLayers: 3, nLayerGroups: 2, kind: 'encoder', dEmbed: 12, ffn: 'quick_gelu' }],
+  ['GPT-2 with scores by layer', { ...gpt2, scoresByLayer: true, ffn: 'tanh' }],
+  ['BLOOM, sums with the norms', { ...gpt2, position: 'alibi', alibiMax: 4, residualNormed: true, ffn: 'mish' }],
+  ['Falcon-RW', { ...gpt2, position: 'alibi', alibiScaled: true }],
+  ['OLMoE, limited', { ...small, qkNorm: true, qkNormSpan: 'projection', clipQkv: 0.5 }],
+  [
+    'two stacks of other widths',
+    { ...original, dEncoderFf: 20, encoderVocabSize: 50, sharedEmbedding: false, ffn: 'quick_gelu' },
+  ],
 ];
 
 const wide = { ...small, dModel: 64, dHead: 16, dFf: 96 };

@@ -99,6 +99,41 @@ for (const { name, ids, source = [], config, runs } of cases) {
   });
 }
 
+/** Parts that no golden model has. @type {[string, any][]} */
+const PARTS = [
+  ['norms of q and k after the rotation', { qkNorm: true, qkNormRotated: true }],
+  ['no norm before the first attention', { firstNorm: false, embedNorm: true }],
+  ['sums with the norms', { residualNormed: true }],
+  ['scores by layer', { scoresByLayer: true }],
+  ['layers with the same weights', { nLayerGroups: 1 }],
+  ['a layer before the head', { mlmHead: true, headActivation: 'mish' }],
+  ['scaled distances', { position: 'alibi', alibiScaled: true, alibiMax: 4 }],
+  ...['quick_gelu', 'mish', 'tanh', 'relu2'].map((ffn) => /** @type {[string, any]} */ ([ffn, { ffn }])),
+];
+
+for (const [name, part] of PARTS) {
+  test(`${name}: the gradient of the embedding is the slope of the loss along it`, async () => {
+    const sizes = { vocabSize: 40, dModel: 16, nLayers: 2, nHeads: 2, dFf: 24, contextLength: 8, embeddingScale: 50 };
+    const model = await create({ ...sizes, ...part }, { seed: 3 });
+    try {
+      const ids = [3, 17, 5, 30, 8, 21];
+      const at = 'hook_embed';
+      const { gradients } = await model.gradients(ids, { of: 'loss', at: [at] });
+      const { data, shape } = gradients[at];
+      const size = Math.hypot(...data);
+      const step = 0.02;
+      const moved = async (/** @type {number} */ by) => {
+        const add = { data: data.map((x) => (x / size) * by), shape };
+        return (await model.loss(ids, { edits: [{ at, add }] })).loss;
+      };
+      const slope = (await moved(step) - await moved(-step)) / (2 * step); // prettier-ignore
+      assert.ok(Math.abs(slope - size) < 0.01 * size, `${slope}, expected ${size}`);
+    } finally {
+      model.dispose();
+    }
+  });
+}
+
 // The tables were those of the whole context: "no memory for the activations of 3 tokens".
 test('gradients of a few tokens need the memory of these, however long the context is', async () => {
   const config = { vocabSize: 64, dModel: 64, nLayers: 1, nHeads: 1, dFf: 64, position: 'none' };

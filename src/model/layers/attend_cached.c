@@ -36,7 +36,7 @@ static void adjust(const struct gf_attend *a, float *s, int32_t row, int32_t hea
         gf_scale(s + from, s + from, c->score_softcap, to - from);
     }
     if (a->alibi) {
-        const float slope = gf_alibi_slope(c, head);
+        const float slope = gf_alibi_slope(c, a->p->layer, head);
         for (int32_t j = from; j < to; j++) s[j] -= slope * (float)abs(a->pos0 + row - j);
     }
     if (a->relative) gf_relative_add(c, a->relative, head, s, a->pos0 + row, from, to);
@@ -95,7 +95,7 @@ static void scale_tapped(const struct gf_attend *a, const struct queries *g, int
     const int32_t row = g->row[i], head = g->head[i], seen = gf_keys_to(a, row);
     hide(a, s, row, g->from, g->to);
     tap_keys(a, a->points->raw, head, row, s, seen);
-    gf_scale(s + g->from, s + g->from, gf_score_scale(a->p->cfg), g->to - g->from);
+    gf_scale(s + g->from, s + g->from, gf_score_scale(a->p->cfg, a->p->layer), g->to - g->from);
     tap_keys(a, a->points->scaled, head, row, s, seen);
 }
 
@@ -142,7 +142,7 @@ static void mix_values(const struct gf_attend *a, const struct queries *g) {
 static void attend_queries(const struct gf_attend *a, struct queries *g) {
     const int is_tapped = gf_tapped(a->p, a->points->raw) || gf_tapped(a->p, a->points->scaled);
     choose_keys(a, g);
-    form_scores(a, g, is_tapped ? 1 : gf_score_scale(a->p->cfg));
+    form_scores(a, g, is_tapped ? 1 : gf_score_scale(a->p->cfg, a->p->layer));
     for (int32_t i = 0; i < g->n; i++) {
         for (int32_t j = 0; a->p->observe && j < g->from; j++) scores_of(a, g, i)[j] = -INFINITY;
         if (is_tapped) scale_tapped(a, g, i);

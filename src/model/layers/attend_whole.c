@@ -39,9 +39,9 @@ static void whole_pattern(const struct gf_attend *a, const struct query_span *w,
     const struct gf_config *c = a->p->cfg;
     const int32_t width = w->width;
     const int64_t all = (int64_t)w->m * width;
-    const float cap = c->score_softcap, slope = a->alibi ? gf_alibi_slope(c, w->head) : 0;
-    a->p->training->gemm(0, 1, w->m, width, c->d_head, gf_score_scale(c), a->q + w->in_q, a->ldq, a->k + w->in_kv,
-                         a->ldk, 0, pattern, width);
+    const float cap = c->score_softcap, slope = a->alibi ? gf_alibi_slope(c, a->p->layer, w->head) : 0;
+    a->p->training->gemm(0, 1, w->m, width, c->d_head, gf_score_scale(c, a->p->layer), a->q + w->in_q, a->ldq,
+                         a->k + w->in_kv, a->ldk, 0, pattern, width);
     if (cap > 0) {
         for (int64_t j = 0; j < all; j++) pattern[j] /= cap;
         gf_tanh(pattern, pattern, all);
@@ -103,14 +103,14 @@ static void scores_backward(const struct gf_attend *a, const struct query_span *
     if (a->relative) gf_relative_gather(c, drelative, w->head, ds, query - w->from, 0, w->width);
     for (int32_t j = 0; c->score_softcap > 0 && j < w->width; j++) ds[j] *= slopes[j];
     tap_row_backward(a, a->points->scaled, w->head, query, ds, w->from, 1);
-    tap_row_backward(a, a->points->raw, w->head, query, ds, w->from, gf_score_scale(c));
+    tap_row_backward(a, a->points->raw, w->head, query, ds, w->from, gf_score_scale(c, a->p->layer));
 }
 
 static void query_span_backward(const struct gf_attend *a, const struct query_span *w, const float *dz, float *dq,
                                 float *dk, float *dv, float *drelative) {
     const gf_gemm_fn gemm = a->p->training->gemm;
     const int32_t d = a->p->cfg->d_head, m = w->m, width = w->width;
-    const float scale = gf_score_scale(a->p->cfg);
+    const float scale = gf_score_scale(a->p->cfg, a->p->layer);
     float *pattern = a->p->training->work, *ds = pattern + (int64_t)m * width, *slopes = ds + (int64_t)m * width;
     dz += w->in_z;
     whole_pattern(a, w, pattern, slopes);

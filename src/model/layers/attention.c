@@ -52,22 +52,29 @@ static void limit(float *x, float most, int64_t n) {
     for (int64_t i = 0; i < n; i++) x[i] = x[i] > most ? most : x[i] < -most ? -most : x[i];
 }
 
-/* b->qkv = x W^T, rows q | k | v, limited by clip_qkv, then the norms of q and k. */
+/* The norms of q and k in b->qkv, in place. */
+static void normalise_qk(const struct gf_pass *p, const struct gf_attn *w, const struct gf_bufs *b) {
+    const struct gf_config *c = p->cfg;
+    const int32_t wq = gf_q_width(c), wkv = gf_kv_width(c), ld = gf_qkv_width(c), n = p->n;
+    for (int64_t i = 0; b->qk_raw && i < n; i++)
+        memcpy(b->qk_raw + i * (wq + wkv), b->qkv + i * ld, (size_t)(wq + wkv) * sizeof *b->qkv);
+    gf_head_norm_forward(c, &w->q_norm, b->qkv, ld, n, c->n_heads);
+    gf_head_norm_forward(c, &w->k_norm, b->qkv + wq, ld, n, c->n_kv_heads);
+    for (int64_t i = 0; c->clip_qkv > 0 && i < n; i++) limit(b->qkv + i * ld, c->clip_qkv, wq + wkv);
+}
+
+/* b->qkv = x W^T, rows q | k | v, limited by clip_qkv; with norms of q and k these are limited after their norm. */
 static void project(const struct gf_pass *p, const struct gf_attn *w, const struct gf_bufs *b, const float *x) {
     const struct gf_config *c = p->cfg;
     const int32_t wq = gf_q_width(c), wkv = gf_kv_width(c), ld = gf_qkv_width(c), n = p->n;
     float *q = b->qkv, *k = q + wq, *v = k + wkv;
     gf_linear_forward(p, &w->in, q, x, n);
-    if (c->clip_qkv > 0) limit(q, c->clip_qkv, (int64_t)n * ld);
+    const int32_t first = c->qk_norm ? wq + wkv : 0; /* of each row: v, or all */
+    for (int64_t i = 0; c->clip_qkv > 0 && i < n; i++) limit(q + i * ld + first, c->clip_qkv, ld - first);
     gf_mark(p, GF_OP_QKV);
     gf_tap(p, GF_P_Q, q, ld, wq);
     gf_tap(p, GF_P_K, k, ld, wkv);
     gf_tap(p, GF_P_V, v, ld, wkv);
-    if (!c->qk_norm) return;
-    for (int64_t i = 0; b->qk_raw && i < n; i++)
-        memcpy(b->qk_raw + i * (wq + wkv), q + i * ld, (size_t)(wq + wkv) * sizeof *q);
-    gf_head_norm_forward(c, &w->q_norm, q, ld, n, c->n_heads);
-    gf_head_norm_forward(c, &w->k_norm, k, ld, n, c->n_kv_heads);
 }
 
 /* Rotate the first rotary_dim components of the first heads of n rows by rows of a table. */
@@ -108,16 +115,22 @@ static void rotate_segment(const struct gf_pass *p, const struct gf_seg *g, floa
 
 /* RoPE on the q and k of all segments, in place. */
 static void rotate(const struct gf_pass *p, float *qkv) {
+    const int64_t ld = gf_qkv_width(p->cfg);
+    for (int32_t i = 0; gf_layer_rotates(p->cfg, p->layer) && i < p->n_segs; qkv += p->segs[i++].n * ld)
+        rotate_segment(p, &p->segs[i], qkv, (int32_t)ld);
+}
+
+/* The norms of q and k and their rotation, in place. */
+static void prepare_qk(const struct gf_pass *p, const struct gf_attn *w, const struct gf_bufs *b) {
     const struct gf_config *c = p->cfg;
     const int32_t wq = gf_q_width(c), ld = gf_qkv_width(c);
-    const int rotary = gf_layer_rotates(c, p->layer);
-    float *rows = qkv;
-    for (int32_t i = 0; rotary && i < p->n_segs; rows += (int64_t)p->segs[i++].n * ld)
-        rotate_segment(p, &p->segs[i], rows, ld);
+    if (c->qk_norm && !c->qk_norm_rotated) normalise_qk(p, w, b);
+    rotate(p, b->qkv);
+    if (c->qk_norm_rotated) normalise_qk(p, w, b);
     gf_mark(p, GF_OP_ROPE);
-    if (!rotary) return;
-    gf_tap(p, GF_P_ROT_Q, qkv, ld, wq);
-    gf_tap(p, GF_P_ROT_K, qkv + wq, ld, gf_kv_width(c));
+    if (!gf_layer_rotates(c, p->layer)) return;
+    gf_tap(p, GF_P_ROT_Q, b->qkv, ld, wq);
+    gf_tap(p, GF_P_ROT_K, b->qkv + wq, ld, gf_kv_width(c));
 }
 
 /* Append the keys and values of all segments to their caches. */
@@ -178,7 +191,7 @@ static void project_out(const struct gf_pass *p, const struct gf_attn *w, const 
 
 void gf_attention_project(const struct gf_pass *p, const struct gf_attn *w, const struct gf_bufs *b, const float *x) {
     project(p, w, b, x);
-    rotate(p, b->qkv);
+    prepare_qk(p, w, b);
     if (!GF_TRAINS(p)) append_to_caches(p, b);
 }
 
@@ -235,6 +248,30 @@ static void results_backward(const struct gf_pass *p, int32_t point, const float
     }
 }
 
+static void normalise_qk_backward(const struct gf_pass *p, const struct gf_attn *w, struct gf_attn *dw,
+                                  const struct gf_bufs *b, float *dqkv) {
+    const struct gf_config *c = p->cfg;
+    const int32_t wq = gf_q_width(c), ld = gf_qkv_width(c), raw = wq + gf_kv_width(c);
+    gf_head_norm_backward(c, &w->q_norm, &dw->q_norm, dqkv, ld, b->qk_raw, raw, p->n, c->n_heads);
+    gf_head_norm_backward(c, &w->k_norm, &dw->k_norm, dqkv + wq, ld, b->qk_raw + wq, raw, p->n, c->n_kv_heads);
+}
+
+static void prepare_qk_backward(const struct gf_pass *p, const struct gf_attn *w, struct gf_attn *dw,
+                                const struct gf_bufs *b, float *dqkv) {
+    const struct gf_config *c = p->cfg;
+    const int32_t ld = gf_qkv_width(c);
+    const int rotary = gf_layer_rotates(c, p->layer);
+    if (rotary) {
+        gf_tap(p, GF_P_ROT_Q, dqkv, ld, gf_q_width(c));
+        gf_tap(p, GF_P_ROT_K, dqkv + gf_q_width(c), ld, gf_kv_width(c));
+    }
+    if (c->qk_norm_rotated) normalise_qk_backward(p, w, dw, b, dqkv);
+    int32_t row = 0;
+    for (int32_t i = 0; rotary && i < p->n_segs; row += p->segs[i++].n)
+        rotate_backward(p, dqkv + (int64_t)row * ld, ld, p->segs[i].n);
+    if (c->qk_norm && !c->qk_norm_rotated) normalise_qk_backward(p, w, dw, b, dqkv);
+}
+
 void gf_attention_backward(const struct gf_pass *p, const struct gf_attn *w, struct gf_attn *dw,
                            const struct gf_bufs *b, struct gf_back *g, const float *dout, const float *x) {
     const struct gf_config *c = p->cfg;
@@ -249,17 +286,7 @@ void gf_attention_backward(const struct gf_pass *p, const struct gf_attn *w, str
         float *dq = g->qkv + (int64_t)row * ld;
         gf_attend_whole_backward(&a, g->z + (int64_t)row * wq, dq, dq + wq, dq + wq + wkv, g->relative);
     }
-    if (gf_layer_rotates(c, p->layer)) {
-        gf_tap(p, GF_P_ROT_Q, g->qkv, ld, wq);
-        gf_tap(p, GF_P_ROT_K, g->qkv + wq, ld, wkv);
-        row = 0;
-        for (int32_t i = 0; i < p->n_segs; row += p->segs[i++].n)
-            rotate_backward(p, g->qkv + (int64_t)row * ld, ld, p->segs[i].n);
-    }
-    if (c->qk_norm) {
-        gf_head_norm_backward(c, &w->q_norm, &dw->q_norm, g->qkv, ld, b->qk_raw, wq + wkv, n, c->n_heads);
-        gf_head_norm_backward(c, &w->k_norm, &dw->k_norm, g->qkv + wq, ld, b->qk_raw + wq, wq + wkv, n, c->n_kv_heads);
-    }
+    prepare_qk_backward(p, w, dw, b, g->qkv);
     gf_tap(p, GF_P_Q, g->qkv, ld, wq);
     gf_tap(p, GF_P_K, g->qkv + wq, ld, wkv);
     gf_tap(p, GF_P_V, g->qkv + wq + wkv, ld, wkv);

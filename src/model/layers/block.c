@@ -5,13 +5,14 @@
  *   post:      x = norm(x + sublayer(x))             Vaswani 2017
  *   sandwich:  x = x + norm'(sublayer(norm(x)))      Ding et al. 2021; Gemma 2
  *   output:    x = x + norm(sublayer(x))             Liu et al. 2022; OLMo 2
+ *   pre with residual_normed:  y = norm(x), x = y + sublayer(y)      an option of BLOOM
  *   parallel:  x = x + attn(norm1(x)) + ffn(norm2(x)), or norm1 for both      GPT-J, GPT-NeoX
  *
  * Blocks with ffn none have attention alone (Elhage et al. 2021), those with norm none x = x + sublayer(x). */
 #include "model/layers/block.h"
 #include "kernels/kernels.h" /* gf_add, gf_scale */
 #include "model/layers/attention.h"
-#include "model/config.h" /* gf_has_sublayer, gf_last_sublayer, gf_layer_sparse, gf_norm_before, gf_norm_of_output */
+#include "model/config.h" /* gf_has_sublayer, gf_last_sublayer, gf_layer_sparse, gf_layer_norm1, ... */
 #include "model/layers/dropout.h"
 #include "model/layers/experts.h"
 #include "model/layers/ffn.h"
@@ -42,9 +43,19 @@ static float *stream_before(const struct gf_pass *p, int32_t kind, const struct 
     return b->resid_pre;
 }
 
+/* Whether a sublayer reads a norm of the stream. */
+static int reads_norm(const struct gf_pass *p, enum gf_sublayer kind) {
+    return gf_norm_before(p->cfg) && (kind != GF_SELF_ATTENTION || gf_layer_norm1(p->cfg, p->layer));
+}
+
 /* What a sublayer computes from: the stream, or its norm. */
 static float *read_by(const struct gf_pass *p, enum gf_sublayer kind, const struct gf_bufs *b) {
-    return gf_norm_before(p->cfg) ? b->sub[kind].normed : stream_before(p, kind, b);
+    return reads_norm(p, kind) ? b->sub[kind].normed : stream_before(p, kind, b);
+}
+
+/* What the output of a sublayer is added to. */
+static float *residual_of(const struct gf_pass *p, enum gf_sublayer kind, const struct gf_bufs *b) {
+    return p->cfg->residual_normed ? read_by(p, kind, b) : stream_before(p, kind, b);
 }
 
 /* The point of the stream after a sublayer. */
@@ -98,7 +109,7 @@ static void add_residual(const struct gf_pass *p, enum gf_sublayer kind, const s
     const int64_t all = (int64_t)p->n * p->cfg->d_model;
     const float *added = b->sub[kind].added;
     if (p->cfg->use_residual)
-        gf_add(to, stream_before(p, kind, b), added, all);
+        gf_add(to, residual_of(p, kind, b), added, all);
     else if (to != added)
         memcpy(to, added, (size_t)all * sizeof *to);
     gf_mark(p, sublayers[kind].residual_op);
@@ -108,7 +119,7 @@ static void add_residual(const struct gf_pass *p, enum gf_sublayer kind, const s
 static float *input_of(const struct gf_pass *p, enum gf_sublayer kind, const struct gf_block *w,
                        const struct gf_bufs *b) {
     float *x = read_by(p, kind, b);
-    if (gf_norm_before(p->cfg)) normalise_stream(p, kind, w, b, x, stream_before(p, kind, b));
+    if (reads_norm(p, kind)) normalise_stream(p, kind, w, b, x, stream_before(p, kind, b));
     return x;
 }
 
@@ -214,8 +225,9 @@ static void sublayer_backward(const struct gf_pass *p, enum gf_sublayer kind, co
     tap_stream(p, point_after(p, kind), g->resid);
     if (c->norm_placement == GF_POST_NORM) normalise_stream_backward(p, kind, w, dw, b, g->resid, 0, g->resid, s->sum);
     compute_backward(p, kind, w, dw, b, g, read_by(p, kind, b));
-    if (!c->use_residual) memset(g->resid, 0, (size_t)all * sizeof *g->resid);
-    if (gf_norm_before(c))
+    if (c->residual_normed && c->use_residual) gf_add(g->in, g->in, g->resid, all);
+    if (!c->use_residual || c->residual_normed) memset(g->resid, 0, (size_t)all * sizeof *g->resid);
+    if (reads_norm(p, kind))
         normalise_stream_backward(p, kind, w, dw, b, g->resid, 1, g->in, stream_before(p, kind, b));
     else
         gf_add(g->resid, g->resid, g->in, all);

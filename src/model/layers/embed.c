@@ -15,11 +15,11 @@ static int32_t position_of(const struct gf_pass *p, const struct gf_seg *seg, in
     return -1;
 }
 
-/* x += the positions' rows. */
+/* x += the positions' rows, of d floats. */
 static void add_positions(const struct gf_pass *p, const struct gf_weights *w, float *x, float *pos,
                           const int32_t *ids) {
     const struct gf_config *c = p->cfg;
-    const int32_t d = c->d_model;
+    const int32_t d = gf_narrow_width(c);
     const int encoder = p->stack == GF_STACK_ENCODER && c->kind == GF_ENCODER_DECODER;
     const float *learned = encoder ? w->encoder_position : w->position;
     float *to = pos;
@@ -37,7 +37,7 @@ static void add_positions(const struct gf_pass *p, const struct gf_weights *w, f
 
 /* x += the rows of the token types. */
 static void add_types(const struct gf_pass *p, const struct gf_weights *w, float *x, float *rows) {
-    const int32_t d = p->cfg->d_model;
+    const int32_t d = gf_narrow_width(p->cfg);
     float *to = rows;
     for (int32_t i = 0; i < p->n_segs; i++)
         for (int32_t r = 0; r < p->segs[i].n; r++, to += d) {
@@ -48,14 +48,11 @@ static void add_types(const struct gf_pass *p, const struct gf_weights *w, float
     gf_add(x, x, rows, (int64_t)p->n * d);
 }
 
-void gf_embed_forward(const struct gf_pass *p, const struct gf_weights *w, const struct gf_embedded *e, float *x,
-                      const int32_t *ids) {
+/* rows [n, gf_embed_width] = the rows of the table, scaled. */
+static void look_up(const struct gf_pass *p, const struct gf_weights *w, float *rows, const int32_t *ids) {
     const struct gf_config *c = p->cfg;
-    const int32_t d = c->d_model;
-    const int encoder = p->stack == GF_STACK_ENCODER && c->kind == GF_ENCODER_DECODER,
-              projected = gf_embed_projected(c);
+    const int encoder = p->stack == GF_STACK_ENCODER && c->kind == GF_ENCODER_DECODER;
     const struct gf_mat *embed = encoder && !c->shared_embedding ? &w->encoder_embed : &w->embed;
-    float *rows = projected ? e->rows : x;
     const int64_t width = gf_embed_width(c);
     for (int32_t i = 0; i < p->n; i++)
         if (GF_TRAINS(p) && !p->training->by_panels)
@@ -63,14 +60,27 @@ void gf_embed_forward(const struct gf_pass *p, const struct gf_weights *w, const
         else
             gf_mat_get_row(rows + i * width, embed, ids[i]);
     if (c->embedding_scale != 1) gf_scale(rows, rows, c->embedding_scale, p->n * width);
-    if (projected) gf_linear_forward(p, &w->embed_project, x, rows, p->n);
-    gf_tap(p, GF_P_EMBED, x, d, d);
+}
+
+void gf_embed_forward(const struct gf_pass *p, const struct gf_weights *w, const struct gf_embedded *e, float *x,
+                      const int32_t *ids) {
+    const struct gf_config *c = p->cfg;
+    const int encoder = p->stack == GF_STACK_ENCODER && c->kind == GF_ENCODER_DECODER, narrow = gf_embed_narrow(c);
+    const int32_t d = gf_narrow_width(c);
+    float *sum = narrow ? e->rows : x;
+    look_up(p, w, gf_embed_projected(c) ? e->rows : x, ids);
+    if (gf_embed_projected(c) && !narrow) gf_linear_forward(p, &w->embed_project, x, e->rows, p->n);
+    gf_tap(p, GF_P_EMBED, sum, d, d);
     if (c->use_position && (c->position == GF_POS_LEARNED || c->position == GF_POS_SINUSOIDAL))
-        add_positions(p, w, x, e->pos, ids);
-    if (c->n_token_types) add_types(p, w, x, e->pos);
-    if (!c->embed_norm) return;
-    if (e->sum != x) memcpy(e->sum, x, (size_t)p->n * (size_t)d * sizeof *x);
-    gf_norm_forward(p, encoder ? &w->encoder_embed_norm : &w->embed_norm, GF_P_LN_EMBED, x, e->sum, e->mean, e->rstd);
+        add_positions(p, w, sum, e->pos, ids);
+    if (c->n_token_types) add_types(p, w, sum, e->pos);
+    if (c->embed_norm) {
+        const float *from = narrow ? sum : e->sum; /* the gradient of a narrow sum is not implemented */
+        if (from != sum) memcpy(e->sum, sum, (size_t)p->n * (size_t)d * sizeof *sum);
+        gf_norm_forward(p, encoder ? &w->encoder_embed_norm : &w->embed_norm, GF_P_LN_EMBED, sum, from, e->mean,
+                        e->rstd);
+    }
+    if (narrow) gf_linear_forward(p, &w->embed_project, x, sum, p->n);
 }
 
 void gf_embed_backward(const struct gf_pass *p, const struct gf_weights *w, struct gf_weights *dw,

@@ -1,25 +1,58 @@
 /* ffn.c - the position-wise feed-forward layer, all variants.
  *
- *   relu, relu2, gelu, silu:  y = down( act( up(x) ) )
- *   reglu, geglu, swiglu:     y = down( act( gate(x) ) * up(x) )
+ *   relu, relu2, gelu, silu, mish, tanh:  y = down( act( up(x) ) )
+ *   reglu, geglu, swiglu:                 y = down( act( gate(x) ) * up(x) )
  *
  * Sources: Vaswani 2017 eq. 2; Hendrycks & Gimpel 2016 (both GELUs); Shazeer 2020 (gates);
- * So et al. 2021 (relu2, the square of ReLU). */
+ * So et al. 2021 (relu2, the square of ReLU); Misra 2019 (mish); quick_gelu is x sigmoid(1.702 x) (CLIP). */
 #include "model/layers/ffn.h"
 #include "kernels/kernels.h" /* gf_relu, gf_gelu_erf, gf_gelu_tanh, gf_silu_mul */
 #include "kernels/wide.h"    /* gf_silu_mul_wide */
 #include "model/config.h"    /* gf_ffn_activation, gf_ffn_gated */
 #include "model/layers/linear.h"
 
+enum { STEP = 256 }; /* values that are computed together */
+static const float quick = 1.702f;
+
+/* y = tanh(ln(1 + e^x)), the factor of x in mish: with e = e^x it is e (e + 2) / (e (e + 2) + 2), which is 1 from x = 20
+ * on. */
+static void mish_factor(float *y, const float *x, int32_t n) {
+    for (int32_t j = 0; j < n; j++) y[j] = x[j] < 20 ? x[j] : 20;
+    gf_exp(y, y, n);
+    for (int32_t j = 0; j < n; j++) y[j] = y[j] * (y[j] + 2) / (y[j] * (y[j] + 2) + 2);
+}
+
+/* y = sigmoid(scale x) = (1 + tanh(scale x / 2)) / 2 */
+static void sigmoid(float *y, const float *x, float scale, int32_t n) {
+    for (int32_t j = 0; j < n; j++) y[j] = 0.5f * scale * x[j];
+    gf_tanh(y, y, n);
+    for (int32_t j = 0; j < n; j++) y[j] = 0.5f * (1 + y[j]);
+}
+
+/* y = x times a factor that is computed from x: quick_gelu, mish. */
+static void times_factor(int32_t activation, float *y, const float *x, int64_t n) {
+    float t[STEP];
+    for (int64_t i = 0; i < n; i += STEP) {
+        const int32_t m = n - i < STEP ? (int32_t)(n - i) : STEP;
+        if (activation == GF_MISH)
+            mish_factor(t, x + i, m);
+        else
+            sigmoid(t, x + i, quick, m);
+        for (int32_t j = 0; j < m; j++) y[i + j] = x[i + j] * t[j];
+    }
+}
+
 void gf_activate(int32_t activation, float *y, const float *x, int64_t n) {
-    enum { STEP = 64 };
     switch (activation) {
     case GF_RELU: gf_relu(y, x, n); break;
     case GF_RELU2:
         for (int64_t i = 0; i < n; i++) y[i] = x[i] > 0 ? x[i] * x[i] : 0;
         break;
+    case GF_TANH: gf_tanh(y, x, n); break;
     case GF_GELU_ERF: gf_gelu_erf(y, x, n); break;
     case GF_GELU_TANH: gf_gelu_tanh(y, x, n); break;
+    case GF_QUICK_GELU:
+    case GF_MISH: times_factor(activation, y, x, n); break;
     case GF_SILU: {
         float ones[STEP];
         for (int j = 0; j < STEP; j++) ones[j] = 1;
@@ -65,8 +98,20 @@ void gf_ffn_forward(const struct gf_pass *p, const struct gf_ffn *w, const struc
     gf_mark(p, GF_OP_FFN_DOWN);
 }
 
+/* x times a factor t with the derivative t': dx = dy (t + x t'). */
+static void times_factor_backward(int32_t activation, float *dx, const float *dy, const float *x, int32_t n) {
+    float t[STEP], s[STEP];
+    if (activation == GF_MISH) { /* t' = (1 - t^2) sigmoid(x) */
+        mish_factor(t, x, n);
+        sigmoid(s, x, 1, n);
+        for (int32_t j = 0; j < n; j++) dx[j] = dy[j] * (t[j] + x[j] * (1 - t[j] * t[j]) * s[j]);
+    } else {
+        sigmoid(s, x, quick, n);
+        for (int32_t j = 0; j < n; j++) dx[j] = dy[j] * s[j] * (1 + quick * x[j] * (1 - s[j]));
+    }
+}
+
 void gf_activate_backward(int32_t activation, float *dx, const float *dy, const float *x, int64_t n) {
-    enum { STEP = 256 };
     const float root_2 = 0.70710678118654752440f, to_phi = 0.39894228040143267794f; /* 1/sqrt(2 pi) */
     const float k = 0.79788456080286535588f, cubic = 0.044715f;                     /* sqrt(2/pi) */
     float t[STEP], e[STEP];
@@ -79,6 +124,12 @@ void gf_activate_backward(int32_t activation, float *dx, const float *dy, const 
         case GF_RELU2:
             for (int32_t j = 0; j < m; j++) dx[j] = x[j] > 0 ? 2 * x[j] * dy[j] : 0;
             break;
+        case GF_TANH:
+            gf_tanh(t, x, m);
+            for (int32_t j = 0; j < m; j++) dx[j] = dy[j] * (1 - t[j] * t[j]);
+            break;
+        case GF_QUICK_GELU:
+        case GF_MISH: times_factor_backward(activation, dx, dy, x, m); break;
         case GF_GELU_ERF: /* Phi(x) + x phi(x) */
             for (int32_t j = 0; j < m; j++) t[j] = x[j] * root_2, e[j] = -0.5f * x[j] * x[j];
             gf_erf(t, t, m);
@@ -104,7 +155,6 @@ void gf_activate_backward(int32_t activation, float *dx, const float *dy, const 
 
 /* Given dpost: the gradients of gate and up, whose row is dpre. */
 static void gated_backward(const struct gf_pass *p, float *dpre, const float *dpost, const float *pre, int32_t n) {
-    enum { STEP = 256 };
     const int32_t activation = gf_ffn_activation(p->cfg);
     if (activation == GF_SILU) {
         gf_silu_mul_back_wide(dpre, dpre + n, dpost, pre, pre + n, n);

@@ -25,7 +25,7 @@ void gf_head_forward(const struct gf_pass *p, const struct gf_weights *w, float 
     const struct gf_config *c = p->cfg;
     const struct gf_linear head = head_of(c, w);
     const int64_t all = (int64_t)n * gf_head_rows(c);
-    if (gf_embed_projected(c)) {
+    if (gf_embed_projected(c) && !gf_embed_narrow(c)) {
         gf_linear_forward(p, &w->head_project, projected, hidden, n);
         hidden = projected;
     }
@@ -50,7 +50,7 @@ void gf_pooler_forward(const struct gf_pass *p, const struct gf_weights *w, floa
 
 /* The activation of the layer before the head; -1: tanh, which no feed-forward layer has. */
 static int32_t transform_activation(const struct gf_config *c) {
-    if (c->mlm_head) return gf_ffn_activation(c);
+    if (c->mlm_head) return gf_head_activation(c);
     switch (c->label_transform) {
     case GF_LABEL_RELU: return GF_RELU;
     case GF_LABEL_GELU_ERF: return GF_GELU_ERF;
@@ -67,7 +67,7 @@ static void transform_forward(const struct gf_pass *p, const struct gf_weights *
                               const float *in) {
     const struct gf_config *c = p->cfg;
     const int32_t activation = transform_activation(c);
-    const int64_t all = (int64_t)p->n * c->d_model;
+    const int64_t all = (int64_t)p->n * gf_head_width(c);
     gf_linear_forward(p, &w->head_transform, t->pre, in, p->n);
     if (activation < 0)
         gf_tanh(t->active, t->pre, all);
@@ -82,7 +82,7 @@ static void transform_backward(const struct gf_pass *p, const struct gf_weights 
                                float *dout, const struct gf_transformed *t, const float *in) {
     const struct gf_config *c = p->cfg;
     const int32_t activation = transform_activation(c);
-    const int64_t all = (int64_t)p->n * c->d_model;
+    const int64_t all = (int64_t)p->n * gf_head_width(c);
     if (transform_normed(c))
         gf_norm_backward(p, &w->head_norm, &dw->head_norm, GF_P_LN_HEAD, dout, 0, dout, t->active, t->mean, t->rstd);
     if (activation < 0)

@@ -13,13 +13,18 @@ static int32_t kind_of(const struct gf_config *c, int32_t point) {
     return point == GF_P_LN_FINAL ? c->final_norm_kind : c->norm;
 }
 
+/* The width of the rows: the norms of a narrow embedding and of the head behind it have its width. */
+static int32_t width_of(const struct gf_config *c, int32_t point) {
+    return point == GF_P_LN_EMBED ? gf_narrow_width(c) : point == GF_P_LN_HEAD ? gf_head_width(c) : c->d_model;
+}
+
 static void normalise(const struct gf_pass *p, int32_t point, float *y, const float *x, const float *gain,
                       const float *bias, float *mean, float *rstd) {
     const struct gf_config *c = p->cfg;
     const float eps = point == GF_P_LN_FINAL && c->final_norm_eps > 0 ? c->final_norm_eps : c->norm_eps;
     switch (kind_of(c, point)) {
-    case GF_LAYERNORM: gf_layernorm(y, x, gain, bias, mean, rstd, p->n, c->d_model, eps); break;
-    case GF_RMSNORM: gf_rmsnorm(y, x, gain, rstd, p->n, c->d_model, eps); break;
+    case GF_LAYERNORM: gf_layernorm(y, x, gain, bias, mean, rstd, p->n, width_of(c, point), eps); break;
+    case GF_RMSNORM: gf_rmsnorm(y, x, gain, rstd, p->n, width_of(c, point), eps); break;
     }
 }
 
@@ -27,7 +32,7 @@ static void normalise(const struct gf_pass *p, int32_t point, float *y, const fl
  * order. */
 static void normalise_tapped(const struct gf_pass *p, const struct gf_norm *w, int32_t point, float *y, const float *x,
                              float *mean, float *rstd) {
-    const int32_t d = p->cfg->d_model;
+    const int32_t d = width_of(p->cfg, point);
     normalise(p, point, y, x, NULL, NULL, mean, rstd);
     for (int32_t i = 0; i < p->n; i++) {
         const float scale = 1 / rstd[i];
@@ -51,7 +56,7 @@ static int switched_on(const struct gf_config *c, int32_t point) {
 void gf_norm_forward(const struct gf_pass *p, const struct gf_norm *w, int32_t point, float *y, const float *x,
                      float *mean, float *rstd) {
     if (!switched_on(p->cfg, point)) {
-        if (y != x) memcpy(y, x, (size_t)p->n * (size_t)p->cfg->d_model * sizeof *y);
+        if (y != x) memcpy(y, x, (size_t)p->n * (size_t)width_of(p->cfg, point) * sizeof *y);
     } else if (gf_tapped(p, point - 1) || gf_tapped(p, point)) {
         normalise_tapped(p, w, point, y, x, mean, rstd);
     } else {

@@ -99,8 +99,10 @@ void gf_position_table(const struct gf_config *c, float *table, int32_t pos0, in
     }
 }
 
-float gf_alibi_slope(const struct gf_config *c, int32_t head) {
+float gf_alibi_slope(const struct gf_config *c, int32_t layer, int32_t head) {
+    const double most = (double)c->alibi_max, scale = c->alibi_scaled ? (double)gf_score_scale(c, layer) : 1;
     int32_t power = 1;
     while (2 * power <= c->n_heads) power *= 2;
-    return (float)(head < power ? pow(2, -8.0 * (head + 1) / power) : pow(2, -4.0 * (2 * (head - power) + 1) / power));
+    const double exponent = head < power ? most * (head + 1) / power : most * (2 * (head - power) + 1) / (2 * power);
+    return (float)(scale * pow(2, -exponent));
 }

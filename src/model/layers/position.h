@@ -18,5 +18,5 @@ int32_t gf_rope_frequency_set(const struct gf_config *cfg, int32_t length);
  * d_model]. */
 void gf_position_table(const struct gf_config *cfg, float *table, int32_t pos0, int32_t n, int32_t frequency_set);
 /* ALiBi (Press et al. 2022): what a head subtracts from a score for each position between query and key. */
-float gf_alibi_slope(const struct gf_config *cfg, int32_t head);
+float gf_alibi_slope(const struct gf_config *cfg, int32_t layer, int32_t head);
 #endif

@@ -14,6 +14,7 @@ int32_t gf_point_axes(int32_t point) { return point_axes[point]; }
 
 struct gf_row_shape gf_row_shape_of(const struct gf_config *c, int32_t axes) {
     switch (axes) {
+    case 'N': return (struct gf_row_shape){0, gf_narrow_width(c)};
     case 'D':
     case 'P': return (struct gf_row_shape){0, c->d_model};
     case 'F': return (struct gf_row_shape){0, c->d_ff};
@@ -56,7 +57,7 @@ static int exists(const struct gf_config *c, int32_t stack, int32_t layer, int32
     case GF_P_POOLED: return c->pooler;
     case GF_P_LABEL_INPUT: return gf_label_pooled(c);
     case GF_P_LN_HEAD:
-    case GF_P_LN_HEAD_SCALE: return c->mlm_head && gf_has_norms(c);
+    case GF_P_LN_HEAD_SCALE: return c->mlm_head && c->kind == GF_ENCODER && gf_has_norms(c);
     case GF_P_ROT_Q:
     case GF_P_ROT_K: return gf_layer_rotates(c, layer);
     case GF_P_MLP_PRE:
@@ -75,7 +76,7 @@ static int exists(const struct gf_config *c, int32_t stack, int32_t layer, int32
     case GF_P_RESID_MID: return !c->parallel_residual && gf_last_sublayer(c, stack) != GF_SELF_ATTENTION;
     case GF_P_RESID_MID_CROSS: return gf_last_sublayer(c, stack) != GF_CROSS_ATTENTION;
     case GF_P_LN1:
-    case GF_P_LN1_SCALE:
+    case GF_P_LN1_SCALE: return gf_has_norms(c) && gf_layer_norm1(c, layer);
     case GF_P_LN_CROSS:
     case GF_P_LN_CROSS_SCALE: return gf_has_norms(c);
     case GF_P_LN2:

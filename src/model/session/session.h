@@ -59,7 +59,7 @@ struct gf_session {
 /* session_run.c: one pass through a stack or the head, on the session's scratch */
 
 /* GF_OK if all n ids are in the vocabulary, otherwise the error. */
-int32_t gf_check_ids(const struct gf_model *m, const int32_t *ids, int32_t n, struct gf_error *err);
+int32_t gf_check_ids(const struct gf_model *m, int32_t stack, const int32_t *ids, int32_t n, struct gf_error *err);
 /* Rows of a call that run through a stack in one pass. */
 struct gf_chunk {
     int32_t stack;

@@ -3,6 +3,7 @@
 #include "base/pool.h"
 #include "model/layers/attention.h" /* gf_cross_keys_values */
 #include "model/config.h"           /* gf_kv_width */
+#include "model/layers/position.h"  /* gf_rope_frequency_set */
 #include "model/session/session.h"
 #include <stdlib.h>
 #include <string.h>
@@ -55,7 +56,7 @@ static int32_t refuse_encode(const struct gf_session *s, const int32_t *ids, con
     if (n < 1) return gf_fail(err, GF_ERR_ARGUMENT, "at least one source token is needed");
     if (n > s->context)
         return gf_fail(err, GF_ERR_CONTEXT, "%d source tokens do not fit the context of %d", n, s->context);
-    int32_t status = gf_check_ids(s->model, ids, n, err);
+    int32_t status = gf_check_ids(s->model, GF_STACK_ENCODER, ids, n, err);
     if (status != GF_OK) return status;
     for (int32_t i = 0; types && i < n; i++)
         if (types[i] < 0 || types[i] >= c->n_token_types)
@@ -77,7 +78,7 @@ static int encode(struct gf_session *s, const int32_t *ids, struct gf_seg *segs,
     }
     if (gf_reserve_scratch(s, n, most) || gf_reserve_rows(&s->encoded, &s->encoded_room, n, c->d_model) ||
         (c->pooler && gf_reserve_rows(&s->pooled, &s->pooled_room, n_sources, c->d_model)) ||
-        (gf_has_head(c) && gf_reserve_rows(&s->hidden, &s->hidden_room, n, c->d_model)) ||
+        (gf_has_head(c) && gf_reserve_rows(&s->hidden, &s->hidden_room, n, gf_head_width(c))) ||
         (s->observe && gf_observe_begin(s->observe, GF_STACK_ENCODER, n, 0, n, 0)))
         return -1;
     if (s->trace) gf_trace_open(s->trace);
@@ -110,6 +111,7 @@ int32_t gf_encode_batch(struct gf_session *s, const int32_t *ids, const int32_t 
         if (refused != GF_OK) return refused;
         if (lengths[i] > INT32_MAX - n) return gf_fail(err, GF_ERR_MEMORY, "too many source tokens");
         gf_kv_open(&work[i], &s->model->stack_cfg[GF_STACK_ENCODER], 1, GF_KV_F32);
+        gf_kv_use_frequencies(&work[i], gf_rope_frequency_set(c, lengths[i]));
     }
     const int two = c->kind == GF_ENCODER_DECODER;
     struct cross_room room = {NULL, NULL};

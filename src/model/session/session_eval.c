@@ -14,7 +14,7 @@ int32_t gf_refuse_eval(const struct gf_session *s, const int32_t *ids, int32_t n
     if (s->model->cfg.kind == GF_ENCODER_DECODER && s->cross.length == 0)
         return gf_fail(err, GF_ERR_STATE, "an encoder_decoder needs a source before it decodes");
     const int32_t status = gf_kv_check(&s->kv, s->kv.length, err);
-    return status != GF_OK ? status : gf_check_ids(s->model, ids, n, err);
+    return status != GF_OK ? status : gf_check_ids(s->model, GF_STACK_DECODER, ids, n, err);
 }
 
 /* Reserve the memory for n more positions of s, with scratch for passes of `rows` rows. 0, or -1 without memory. */
@@ -155,7 +155,7 @@ int32_t gf_eval_batch(struct gf_session *const *sessions, const int32_t *ids, in
 
 const float *gf_session_logits(struct gf_session *s, int32_t row0, int32_t n, struct gf_error *err) {
     const struct gf_model *m = s->model;
-    const int32_t v = gf_head_rows(&m->cfg), d = m->cfg.d_model;
+    const int32_t v = gf_head_rows(&m->cfg), d = gf_head_width(&m->cfg);
     if (row0 < 0 || n < 1 || row0 > s->hidden_rows - n)
         return gf_fail(err, GF_ERR_ARGUMENT, "rows %d..%lld: the last eval left %d", row0, (long long)row0 + n - 1,
                        s->hidden_rows),

@@ -5,10 +5,11 @@
 #include "model/layers/norm.h"
 #include <string.h>
 
-int32_t gf_check_ids(const struct gf_model *m, const int32_t *ids, int32_t n, struct gf_error *err) {
+int32_t gf_check_ids(const struct gf_model *m, int32_t stack, const int32_t *ids, int32_t n, struct gf_error *err) {
+    const int32_t most = m->stack_cfg[stack].vocab_size;
     for (int32_t i = 0; i < n; i++)
-        if (ids[i] < 0 || ids[i] >= m->cfg.vocab_size)
-            return gf_fail(err, GF_ERR_TOKEN, "token %d is id %d, the vocabulary has %d", i, ids[i], m->cfg.vocab_size);
+        if (ids[i] < 0 || ids[i] >= most)
+            return gf_fail(err, GF_ERR_TOKEN, "token %d is id %d, the vocabulary has %d", i, ids[i], most);
     return GF_OK;
 }
 
@@ -68,7 +69,8 @@ static void end_stream(struct gf_session *s, const struct gf_pass *p, const stru
     }
     if (c->pooler) gf_pooler_forward(p, &m->w, s->pooled, hidden);
     if (p->stack != gf_main_stack(c) || !gf_has_head(c)) return;
-    if (c->kind != GF_ENCODER && !gf_head_transformed(c)) return;
+    /* the transform of a decoder's mlm_head belongs to the rows whose logits are wanted */
+    if (c->kind != GF_ENCODER && (c->mlm_head || !gf_head_transformed(c))) return;
     float *rows = c->kind == GF_ENCODER ? s->hidden : hidden;
     const struct gf_transformed t = {s->bufs.resid_pre, rows, rows, mean, rstd};
     gf_before_head_forward(p, &m->w, &t, rows, s->pooled, hidden);
@@ -111,6 +113,12 @@ void gf_run_stack(struct gf_session *s, const struct gf_chunk *chunk, struct gf_
 void gf_run_head(struct gf_session *s, float *logits, const float *hidden, int32_t n) {
     const struct gf_model *m = s->model;
     const struct gf_pass p = {
-        .cfg = &m->cfg, .n = n, .pool = m->pool, .matmul_scratch = s->matmul_scratch, .trace = s->trace};
+        .cfg = &m->cfg, .layer = -1, .n = n, .pool = m->pool, .matmul_scratch = s->matmul_scratch, .trace = s->trace};
+    if (m->cfg.mlm_head && m->cfg.kind == GF_DECODER) {
+        float *rows = s->embedded.rows;
+        const struct gf_transformed t = {rows, rows, rows, s->embedded.mean, s->embedded.rstd};
+        gf_before_head_forward(&p, &m->w, &t, rows, NULL, hidden);
+        hidden = rows;
+    }
     gf_head_forward(&p, &m->w, logits, s->embedded.rows, hidden, n);
 }

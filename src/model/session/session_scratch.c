@@ -40,10 +40,10 @@ static void plan_scratch(struct gf_session *s, int32_t rows, int32_t keys) {
     BUF(b->expert_out, experts ? d : 0);
     float *ffn_out = sub->out;
     if (c->parallel_residual) BUF(ffn_out, d);
-    BUF(s->embedded.rows,
-        gf_embed_projected(c) ? gf_embed_width(c) : 0); /* also of the hidden states before the head */
+    /* also of the hidden states before the head: projected, or behind the transform of a decoder's mlm_head */
+    BUF(s->embedded.rows, gf_embed_projected(c) ? gf_embed_width(c) : c->mlm_head && c->kind == GF_DECODER ? d : 0);
     const int added = c->position == GF_POS_SINUSOIDAL || c->position == GF_POS_LEARNED || c->n_token_types;
-    BUF(s->embedded.pos, added ? d : 0);
+    BUF(s->embedded.pos, added ? gf_narrow_width(c) : 0);
 #undef BUF
     const int32_t heads = c->n_encoder_heads > c->n_kv_heads ? c->n_encoder_heads : c->n_kv_heads;
     s->scores = gf_arena_take(&s->scratch, gf_mul_u64((uint64_t)heads * 4 * sizeof(float), (uint64_t)keys));

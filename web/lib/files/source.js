@@ -170,7 +170,8 @@ export class Opener extends OpenedFiles {
     const { readers, padding = [], deliver, tokenizer: ownTokenizer, ...model } = await read;
     const tokenizer =
       overrides.tokenizer === undefined ? ownTokenizer : (await this.tokenizer(overrides.tokenizer)).json;
-    if (tokenizer) checkVocabulary(tokenizer, model.config.vocab_size);
+    const { vocab_size: size, encoder_vocab_size: ofEncoder } = model.config;
+    if (tokenizer) checkVocabulary(tokenizer, Math.max(size, ofEncoder));
     return {
       ...model,
       tokenizer: tokenizer ?? null,
@@ -331,17 +332,16 @@ async function deliverTensor(t, r, sink) {
 }
 
 /**
- * Throws when a tokenizer has ids for which the embedding has no row.
+ * Throws when a tokenizer has ids for which the embedding has no row. Added tokens may be without one: a text that uses
+ * one is refused (Gemma 3's <image_soft_token>).
  * @param {any} json  the tokenizer
  * @param {number} vocabSize
  */
 function checkVocabulary(json, vocabSize) {
   const texts = pieceModels.has(json.model) ? json.model.texts : tokenTextsOf(json.model?.vocab);
   const vocab = texts ? { last: texts.size - 1 } : json.model?.vocab;
-  const ids = [
-    ...(Array.isArray(vocab) ? vocab.keys() : Object.values(vocab ?? {})),
-    ...[json.added_tokens ?? []].flat().map((t) => t?.id),
-  ];
+  const added = new Set([json.added_tokens ?? []].flat().map((t) => t?.id));
+  const ids = [...(Array.isArray(vocab) ? vocab.keys() : Object.values(vocab ?? {}))].filter((id) => !added.has(id));
   const most = ids.reduce((m, id) => (typeof id === 'number' && id > m ? id : m), -1);
   if (most >= vocabSize)
     fail('bad-tokenizer', `the tokenizer knows the id ${most}, the model has only ${vocabSize} tokens`);

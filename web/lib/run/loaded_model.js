@@ -117,7 +117,8 @@ export class LoadedModel {
     this.tokenizer = tokenizer;
     this.chatTemplate = options.chatTemplate ?? checkpoint?.chatTemplate ?? null;
     this.toolTemplate = options.chatTemplate === undefined ? (checkpoint?.toolTemplate ?? null) : null;
-    this.special = checkpoint?.special ?? { bos: null, eos: [], addBos: false };
+    const { eos, ...special } = checkpoint?.special ?? { bos: null, eos: [], addBos: false };
+    this.special = { ...special, eos: eos.filter((id) => id < engine.config.vocab_size) };
     /** How embed makes one vector of the states of an encoder. @type {OwnPooling | null} */
     this.pooling = this.config.kind === 'encoder' ? { ...PLAIN_POOLING, ...checkpoint?.pooling } : null;
     /** Of a classifier; of one without files they are numbered. @type {Labels | null} */
@@ -169,7 +170,7 @@ export class LoadedModel {
    * @returns {number[]}
    */
   encode(text, options) {
-    return this.tokenizerForText().encode(text, options);
+    return this.withRows(this.tokenizerForText().encode(text, options));
   }
 
   /** The tokenizer. Throws `no-tokenizer` without one. */
@@ -187,6 +188,23 @@ export class LoadedModel {
   decode(ids) {
     if (!this.tokenizer) fail('no-tokenizer', 'this model came without a tokenizer: ids cannot be decoded');
     return this.tokenizer.decode(ids);
+  }
+
+  /**
+   * The ids of a text, each of which has a row in the embedding: a tokenizer may know more tokens than the model.
+   * @param {number[]} ids
+   */
+  withRows(ids) {
+    const { vocab_size: size, encoder_vocab_size: ofEncoder } = this.config;
+    const most = Math.max(size, ofEncoder);
+    const without = ids.find((id) => id >= most);
+    if (without !== undefined)
+      fail(
+        'bad-token',
+        `the text holds ${show(this.tokenizer?.idToText(without))}, the token ${without}, ` +
+          `which the tokenizer has and the model has not: its embedding has ${most} rows`,
+      );
+    return ids;
   }
 
   /**
@@ -239,12 +257,21 @@ export class LoadedModel {
     const isBegun = isTarget && typeof input === 'string' && !!this.special.start;
     const ids =
       typeof input !== 'string'
-        ? checkedIds(Array.from(input), what, this.config.vocab_size)
+        ? checkedIds(Array.from(input), what, this.vocabularyOf(what))
         : input || this.config.kind === 'encoder'
           ? this.encode(input, { addSpecialTokens: addSpecialTokens && !isBegun })
           : [];
     if (isTarget && (isBegun || !ids.length) && start.length) return [...start, ...ids];
     return ids.length ? ids : fail('empty-prompt', `the ${what} is empty: ${show(input)} has no tokens`);
+  }
+
+  /**
+   * How many tokens an input may name: the encoder of two stacks may have a vocabulary of its own.
+   * @param {string} what  name of the input
+   */
+  vocabularyOf(what) {
+    const { vocab_size: size, encoder_vocab_size: ofEncoder } = this.config;
+    return (what.startsWith('source') && ofEncoder) || size;
   }
 
   /**

@@ -28,6 +28,19 @@ export const ACTIVATIONS = {
     effect: say`pushes numbers below zero towards zero`,
     lens: 'silu',
   },
+  quick_gelu: {
+    title: 'QuickGELU',
+    f: (x) => x / (1 + Math.exp(-1.702 * x)),
+    effect: say`pushes numbers below zero towards zero`,
+    lens: 'quick_gelu',
+  },
+  mish: {
+    title: 'Mish',
+    f: (x) => x * Math.tanh(Math.log1p(Math.exp(x))),
+    effect: say`pushes numbers below zero towards zero`,
+    lens: 'mish',
+  },
+  tanh: { title: 'tanh', f: Math.tanh, effect: say`maps every number to one between −1 and 1`, lens: 'tanh' },
 };
 
 /** The feed-forward layers with a gate, and its activation. @type {Record<string, { title: string, of: string }>} */

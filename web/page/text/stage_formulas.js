@@ -7,6 +7,7 @@ import {
   hasExperts,
   hasFfn,
   isGated,
+  isNarrow,
   normsOutput,
   rotaryDim,
   rotaryHeads,
@@ -36,11 +37,12 @@ function norm(c, used = true, kind = c.norm) {
 
 function embed(c) {
   const row = times(c.embeddingScale ?? 1, 'E[token]');
-  const projected = c.dEmbed ? `W_in ${row.includes('·') ? `(${row})` : row}` : row;
+  const projected = c.dEmbed && !isNarrow(c) ? `W_in ${row.includes('·') ? `(${row})` : row}` : row;
   const place = c.positionOffset ? `P[position + ${c.positionOffset}]` : 'P[position]';
   const placed = addsPositions(c) ? `${projected} + ${place}` : projected;
   const sum = c.nTokenTypes ? `${placed} + T[type]` : placed;
-  return `x₀ = ${c.embedNorm && c.useNorm !== false ? `norm(${sum})` : sum}`;
+  const whole = c.embedNorm && c.useNorm !== false ? `norm(${sum})` : sum;
+  return `x₀ = ${isNarrow(c) ? `W_in ${/^norm\(/.test(whole) ? whole : `(${whole})`} + b_in` : whole}`;
 }
 
 /** What happens to q and k between their product and the scores. */
@@ -51,26 +53,28 @@ function rotationOf(c, layer) {
   return say`q, k rotated by position${part + heads}${c.ropeLocalTheta > 0 ? say`, base ${int(ropeTheta(c, layer))}` : ''}`;
 }
 
+const QK_NORM = 'q = norm(q), k = norm(k)';
 const qkv = (c, layer) =>
   [
     ['q', 'k', 'v'].map((name) => `${name} = ${affine(name, 'x', c.biasQkv)}`).join(', '),
     c.clipQkv > 0 ? say`q, k, v limited to ±${factor(c.clipQkv)}` : '',
-    c.qkNorm ? 'q = norm(q), k = norm(k)' : '',
+    c.qkNorm && !c.qkNormRotated ? QK_NORM : '',
     rotationOf(c, layer),
+    c.qkNormRotated ? QK_NORM : '',
   ]
     .filter(Boolean)
     .join('; ');
 
 /** q · k with its factor. */
-function scaledScore(c) {
+function scaledScore(c, layer) {
   if (c.scaleScores === false) return 'q kᵀ';
-  const scale = scoreScale(c);
+  const scale = scoreScale(c, layer);
   if (scale === 1) return 'q kᵀ';
   return Math.fround(scale) === Math.fround(1 / Math.sqrt(c.dHead)) ? `q kᵀ / √${c.dHead}` : `${factor(scale)} · q kᵀ`;
 }
 
-function attention(c, { cross = false } = {}) {
-  const score = capped(c.scoreSoftcap ?? 0, scaledScore(c));
+function attention(c, { cross = false, layer = 0 } = {}) {
+  const score = capped(c.scoreSoftcap ?? 0, scaledScore(c, layer));
   const distance = !cross && hasAlibi(c) ? ' − m · distance' : '';
   const bias = !cross && hasDistanceBias(c) ? ' + b[distance]' : '';
   return `A = softmax(${score}${distance}${bias}${!cross && c.causal ? ' + mask' : ''}), z = A v`;
@@ -85,7 +89,8 @@ function sum(c, output) {
   const added = normsOutput(c) && normed ? `norm(${output})` : output;
   const scale = c.residualScale ?? 1;
   const term = scale === 1 ? added : times(scale, /[+·]/.test(added) && added === output ? `(${added})` : added);
-  const sum = c.useResidual === false ? term : `x + ${term}`;
+  const before = c.residualNormed && normed ? 'norm(x)' : 'x';
+  const sum = c.useResidual === false ? term : `${before} + ${term}`;
   return `x = ${c.normPlacement === 'post' && normed ? `norm(${sum})` : sum}`;
 }
 const out = (c) =>
@@ -114,17 +119,22 @@ function ffn(c) {
 
 function head(c) {
   const row = c.tieWordEmbeddings ? 'E' : 'W';
-  const product = `${row} ${c.dEmbed ? 'W_out ' : ''}x${c.biasHead ? ' + b' : ''}`;
+  const read = c.mlmHead ? `norm(${transform(c)})` : `${c.dEmbed ? 'W_out ' : ''}x`;
+  const product = `${row} ${read}${c.biasHead ? ' + b' : ''}`;
   const scale = c.logitScale ?? 1;
   return `logits = ${capped(c.logitSoftcap ?? 0, times(scale, c.biasHead && scale !== 1 ? `(${product})` : product))}`;
 }
 
+/** What the layer before the head computes, without its norm. */
+const transform = (c) => {
+  const own = c.headActivation ?? 'none';
+  return `${own === 'none' ? activationOf(c.ffn) : own}(W x${c.biasHeadTransform === false ? '' : ' + b'})`;
+};
+
 /** What an encoder makes of its last states. */
 const outputs = (c) =>
   [
-    c.mlmHead
-      ? `logits = ${c.tieWordEmbeddings ? 'E' : 'W'} norm(${activationOf(c.ffn)}(W x + b))${c.biasHead ? ' + b' : ''}`
-      : '',
+    c.mlmHead ? `logits = ${c.tieWordEmbeddings ? 'E' : 'W'} norm(${transform(c)})${c.biasHead ? ' + b' : ''}` : '',
     c.pooler ? 'p = tanh(W x₀ + b)' : '',
   ]
     .filter(Boolean)
@@ -138,7 +148,7 @@ export const FORMULAS = {
   embed,
   norm1: blockNorm,
   qkv,
-  heads: (c) => attention(c),
+  heads: (c, layer) => attention(c, { layer }),
   post1: blockNorm,
   out,
   cross,

@@ -9,6 +9,7 @@ import { LIMITS, checkedIds, entriesOf } from '../../base/checks.js';
  * @property {number} context  positions of a sequence
  * @property {number} source   positions of a source
  * @property {number} vocab    vocab_size
+ * @property {number} sourceVocab  tokens that a source may hold
  * @property {number} row      numbers in the longest row of any point
  * @property {(dictionary: any) => number} attach  gives the model a dictionary, and returns its number
  * @property {boolean} here    whether it runs in this thread, so that options can be functions
@@ -21,13 +22,11 @@ import { LIMITS, checkedIds, entriesOf } from '../../base/checks.js';
  * @param {Limits['attach']} attach
  * @returns {Limits}
  */
-export function limitsOf(
-  { contextLength, config: { contextLength: own, vocabSize, dModel, dFf, dHead } },
-  here,
-  attach,
-) {
+export function limitsOf({ contextLength, config }, here, attach) {
+  const { contextLength: own, vocabSize: vocab, encoderVocabSize, dModel, dFf, dEncoderFf, dHead } = config;
   const source = Math.max(contextLength, own);
-  return { context: contextLength, source, vocab: vocabSize, row: Math.max(dModel, dFf, dHead, source), here, attach };
+  const row = Math.max(dModel, dFf, dEncoderFf, dHead, source);
+  return { context: contextLength, source, vocab, sourceVocab: encoderVocabSize || vocab, row, here, attach };
 }
 
 /**
@@ -62,7 +61,8 @@ export function checkedInput(value, what, limits, many = false, cut = false) {
    * @param {string} name
    */
   const one = (sequence, name) => {
-    if (typeof sequence !== 'string') return checkedIdList(sequence, name, limits.vocab, most);
+    const vocab = what === 'source' ? limits.sourceVocab : limits.vocab;
+    if (typeof sequence !== 'string') return checkedIdList(sequence, name, vocab, most);
     return cut || sequence.length <= room
       ? sequence.slice(0, room)
       : fail(

@@ -3,7 +3,7 @@
 // Readers of other formats translate into these fields and then come through completeConfig, so every
 // configuration that reaches the engine has passed the same checks. gf_config_complete does the same in C.
 import { fail, show } from '../../base/errors.js';
-import { FIELDS, RULES, UNUSED } from './config_fields.js';
+import { FIELDS, RULES, UNUSED, activationOf } from './config_fields.js';
 
 /** @typedef {import('./config_fields.js').Config} Config */
 
@@ -56,6 +56,13 @@ export const isRotated = (config, layer) =>
   config.position === 'rope' && config.use_position && layerFlag(config.rope_layers, layer);
 
 /**
+ * Whether a block has a norm before attention.
+ * @param {Pick<Config, 'first_norm'>} config
+ * @param {number} layer
+ */
+export const hasNorm1 = (config, layer) => config.first_norm || layer > 0;
+
+/**
  * Whether a layer has experts.
  * @param {Pick<Config, 'n_experts' | 'expert_layers'>} config
  * @param {number} layer
@@ -75,17 +82,22 @@ export const rotaryDim = (config) => config.rotary_dim || config.d_head;
 export const rotaryKvHeads = (config) => config.rotary_kv_heads || config.n_kv_heads;
 
 /**
- * The configuration as the blocks of a stack have it: with the heads of an encoder-decoder's encoder.
- * @template {Pick<Config, 'n_heads' | 'n_kv_heads' | 'd_head' | 'n_encoder_heads'>} C
+ * The configuration as the blocks of a stack have it: with the heads and the widths of an encoder-decoder's encoder.
+ * @template {Pick<Config, 'n_heads' | 'n_kv_heads' | 'd_head' | 'n_encoder_heads' | 'd_ff' | 'd_encoder_ff'
+ *   | 'vocab_size' | 'encoder_vocab_size'>} C
  * @param {C} config
  * @param {boolean} encoder
  * @returns {C}
  */
 export function stackConfig(config, encoder) {
-  const { n_encoder_heads: heads, n_heads, d_head } = config;
-  return encoder && heads
-    ? { ...config, n_heads: heads, n_kv_heads: heads, d_head: (n_heads * d_head) / heads }
-    : config;
+  if (!encoder) return config;
+  const { n_encoder_heads: heads, n_heads, d_head, d_encoder_ff: width, encoder_vocab_size: tokens } = config;
+  return {
+    ...config,
+    ...(heads && { n_heads: heads, n_kv_heads: heads, d_head: (n_heads * d_head) / heads }),
+    ...(width && { d_ff: width }),
+    ...(tokens && { vocab_size: tokens }),
+  };
 }
 
 /**
@@ -113,11 +125,43 @@ export const headWidth = ({ n_labels, vocab_size }) => n_labels || vocab_size;
 export const isLabelPooled = ({ label_pooling: pooling }) => pooling !== 'none' && pooling !== 'last';
 
 /**
- * What q.k is multiplied by.
- * @param {Config} config
+ * Whether positions, types and the norm come before the projection of the embedding; then the head has none of its own.
+ * @param {Pick<Config, 'd_embed' | 'kind'>} config
  */
-export const scoreScale = (config) =>
-  !config.scale_scores ? 1 : config.score_scale > 0 ? config.score_scale : 1 / Math.sqrt(config.d_head);
+export const isNarrow = (config) => config.d_embed > 0 && config.kind === 'encoder';
+
+/**
+ * The width of the sum at the beginning of the stream, and of what the transform of an mlm_head gives.
+ * @param {Pick<Config, 'd_embed' | 'kind' | 'd_model'>} config
+ */
+export const narrowWidth = (config) => (isNarrow(config) ? config.d_embed : config.d_model);
+
+/**
+ * The first block with the weights of a block.
+ * @param {Pick<Config, 'n_layer_groups' | 'n_layers'>} config
+ * @param {number} layer
+ */
+export function ownerOf({ n_layer_groups: groups, n_layers: n }, layer) {
+  return groups ? Math.ceil((Math.floor((layer * groups) / n) * n) / groups) : layer;
+}
+
+/**
+ * The activation of the layer before the head of a masked language model.
+ * @param {Pick<Config, 'head_activation' | 'ffn'>} config
+ */
+export const headActivation = (config) =>
+  config.head_activation === 'none' ? activationOf(config) : config.head_activation;
+
+/**
+ * What q.k is multiplied by in a layer.
+ * @param {Config} config
+ * @param {number} layer
+ */
+export function scoreScale(config, layer) {
+  if (!config.scale_scores) return 1;
+  const scale = config.score_scale > 0 ? config.score_scale : 1 / Math.sqrt(config.d_head);
+  return config.scores_by_layer ? scale / (layer + 1) : scale;
+}
 
 /**
  * @param {import('./config_fields.js').Field} field

@@ -63,7 +63,7 @@ export { shapeText };
  *
  * - `*` stands for the last part: 'attn.*': 'self_attn.*_proj' names q, k, v and o.
  * - Weights with the same name in the file are stacked in one tensor.
- * - 'blocks', 'encoder' and 'decoder' name the stacks.
+ * - 'blocks', 'encoder' and 'decoder' name the stacks. '#' stands in them for the number of a group of layers.
  * - '' is a prefix of all names, except of those that begin with '/'.
  * - 'decoder.attn.*' is for one stack only, 'embed.weight' and 'attn.q.weight' for one tensor with its ending.
  * - 'ffn.experts.gate', '.up' and '.down' name the matrices of experts, with their ending: '#' stands for the expert's
@@ -78,6 +78,15 @@ export { shapeText };
  * @typedef {{cols?: boolean, colsOfHead?: boolean, gamma?: boolean | [gain: string, bias: string], heads?: boolean,
  *   minusOne?: boolean, biasRow?: boolean, rowsOf?: RowsOf}} Conventions
  */
+
+/**
+ * What the names of a block's tensors begin with.
+ * @param {import('./config.js').Config} config
+ * @param {string} stack
+ * @param {number} layer
+ */
+const blockName = ({ n_layer_groups: groups, n_layers: n }, stack, layer) =>
+  stack.includes('#') ? `${stack.replace('#', String(Math.floor((layer * groups) / n)))}.` : `${stack}.${layer}.`;
 
 /**
  * Every weight of a configuration under the name that a file gives it.
@@ -106,7 +115,7 @@ export function placesByName(config, names, { cols, colsOfHead, gamma, heads, mi
     const fileName =
       local[0] === '/'
         ? local.slice(1)
-        : `${names[''] ?? ''}${stack ? `${names[stack] ?? stack}.${layer}.` : ''}${local}`;
+        : `${names[''] ?? ''}${stack ? blockName(config, names[stack] ?? stack, Number(layer)) : ''}${local}`;
     const isInput = /^attn\.[qkv]$/.test(part);
     const place = places.get(fileName) ?? {
       covers: [],

@@ -4,6 +4,7 @@
 // counts them. A weight is [rows = out, cols = in].
 import { BLOCKS, DTYPES, isDtype } from '../../base/dtype_names.js';
 import { fail, show } from '../../base/errors.js';
+import { ownerOf } from './config.js';
 import { ROWS } from './roster_rows.js';
 
 /** @import { Config } from './config.js' */
@@ -16,7 +17,7 @@ import { ROWS } from './roster_rows.js';
  * @property {number|null} layer
  * @property {number[]} shape
  * @property {string} formula       in the names of the configuration: 'n_heads × d_head × d_model'
- * @property {string} [tiedTo]      of a head that shares another weight, and has no shape of its own
+ * @property {string} [tiedTo]      of a weight that shares another one's numbers; a head then has no shape of its own
  */
 /**
  * @typedef {object} ParameterRow
@@ -25,7 +26,7 @@ import { ROWS } from './roster_rows.js';
  * @property {'decoder'|'encoder'|null} stack
  * @property {number|null} layer
  * @property {number[]} shape
- * @property {number} count         0 for a head that shares the embedding
+ * @property {number} count         0 where it shares the numbers of another weight
  * @property {string} formula
  * @property {string} dtype
  * @property {number} bytes
@@ -58,9 +59,10 @@ import { ROWS } from './roster_rows.js';
  * @property {string} [width]      of the feed-forward layers that follow
  */
 /**
- * A place in the walk over the tables. layer: -1 where there is none.
+ * A place in the walk over the tables. layer: -1 where there is none; shared: the prefix of the weights whose numbers
+ * those from here on share.
  * @typedef {{prefix: string, component: Component, stack: Weight['stack'], layer: number, cross: boolean,
- *   width: string}} At
+ *   width: string, shared?: string}} At
  */
 
 /**
@@ -123,7 +125,9 @@ function* walk(c, table, at, sizes = new Map()) {
     const { shape, formula } = sizes.get(key) ?? sized(dims);
     sizes.set(key, { shape, formula });
     const layer = at.layer < 0 ? null : at.layer;
-    return { name: `${at.prefix}${name}`, component: at.component, stack: at.stack, layer, shape: [...shape], formula };
+    const shares = at.shared !== undefined && { tiedTo: `${at.shared}${name}` };
+    const of = { component: at.component, stack: at.stack, layer, shape: [...shape], formula };
+    return { name: `${at.prefix}${name}`, ...of, ...shares };
   };
   for (const row of ROWS[table]) {
     const { name = '', component = at.component, stack = at.stack, cross = at.cross, width = at.width } = row;
@@ -134,8 +138,13 @@ function* walk(c, table, at, sizes = new Map()) {
     else if (!row.part) at = { ...at, component, width };
     else
       for (let i = 0; i < (row.count ? sizeOf(c, row.count) : 1); i++) {
-        const prefix = `${at.prefix}${name}${row.count ? `${i}.` : ''}`;
-        yield* walk(c, row.part, { prefix, component, stack, cross, width, layer: row.stack ? i : at.layer }, sizes);
+        const inner = (/** @type {string} */ before, /** @type {number} */ n) =>
+          `${before}${name}${row.count ? `${n}.` : ''}`;
+        const owner = row.stack ? ownerOf(c, i) : i;
+        const of = { component, stack, cross, width, layer: row.stack ? i : at.layer };
+        const shares = at.shared !== undefined || owner !== i;
+        const shared = shares && { shared: inner(at.shared ?? at.prefix, owner) };
+        yield* walk(c, row.part, { prefix: inner(at.prefix, i), ...of, ...shared }, sizes);
       }
   }
 }
@@ -167,7 +176,7 @@ export const isExpert = ({ name }) => name.includes('.experts.');
  * @param {{name: string, component: Component}} weight
  */
 const isTable = ({ name, component }) =>
-  component === 'position' || (component === 'embedding' && name !== 'embed_project.weight');
+  component === 'position' || (component === 'embedding' && !name.startsWith('embed_project.'));
 
 /**
  * FLOPs of a weight for one token: those of a matrix, which an expert's is in the passes that choose it. An encoder's
@@ -206,9 +215,10 @@ export function parameterTable(config, dtypeOf = () => 'f32') {
     const { name, component, stack, layer, shape, formula, tiedTo = null } = weight,
       shared = tiedTo && rows.find((row) => row.name === tiedTo);
     if (shared) {
-      const none = { count: 0, bytes: 0, formula: '0, shared with the embedding' };
+      const what = component === 'head' ? 'the embedding' : tiedTo;
+      const none = { count: 0, bytes: 0, formula: `0, shared with ${what}` };
       const flops = flopsOf(config, { name, component, shape: shared.shape });
-      rows.push({ ...shared, name, component, ...none, flops, tiedTo });
+      rows.push({ ...shared, name, component, layer, ...none, flops, tiedTo });
       continue;
     }
     const count = shape.reduce((a, b) => a * b, 1),

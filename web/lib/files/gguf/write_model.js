@@ -202,7 +202,7 @@ function attempt(config, architecture) {
     const tables = new Map(tensors.flatMap(({ name, table }) => (table ? [[name, table]] : [])));
     const gguf = { meta: values, entries, padding: 0 };
     const read = ggufModel('GGUF', gguf, [], tables.size ? ropeTableFields('GGUF', tables, values) : null);
-    layout.scale = scoreScale(config) / scoreScale(read.config);
+    layout.scale = scoreScale(config, 0) / scoreScale(read.config, 0);
     if (same(layout.scale, 1)) layout.scale = 1;
     for (const { field, theirs, ours } of differencesOf(read.config, target))
       differences.push(`has ${field} ${theirs}, the model has ${ours}`);

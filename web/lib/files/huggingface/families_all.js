@@ -12,6 +12,7 @@ import { GPT_LIKE } from './families_gpt.js';
 import { VARIANTS } from './families_variants.js';
 import { WITH_PICTURES } from './families_pictures.js';
 import { LLAMA_LIKE } from './families_llama.js';
+import { MODERN } from './families_modern.js';
 import { SEQ2SEQ } from './families_seq2seq.js';
 import { TOOLKITS } from './families_toolkits.js';
 import { WRITTEN } from './families_written.js';
@@ -189,10 +190,9 @@ const plainGpt = family({
 
 /** Families of which a checkpoint without a config.json is none: their classes always save one. */
 export const ALWAYS_CONFIGURED = new Set([
-  ...Object.keys({ ...VARIANTS, ...FUSED, ...WITH_PICTURES }).filter((name) => name !== 'nanochat'),
+  ...Object.keys({ ...VARIANTS, ...FUSED, ...WITH_PICTURES, ...MODERN }).filter((name) => name !== 'nanochat'),
   ...['plbart', 'mbart', 'blenderbot', 'pegasus', 'm2m_100'],
-  ...['ernie', 'electra', 'roformer', 'megatron-bert', 'xlm-roberta-xl'],
-  ...['nomic_bert', 'jina_embeddings_v3', 'eurobert'],
+  ...['albert', 'ernie', 'electra', 'roformer', 'megatron-bert', 'xlm-roberta-xl'],
 ]);
 
 /**
@@ -207,6 +207,7 @@ export const FAMILIES = {
   ...FUSED,
   ...SEQ2SEQ,
   ...BERT_LIKE,
+  ...MODERN,
   'rlvr-from-scratch': rlvr,
   'bare-bones-ml-transformer': bareBones,
   'gpt-prenorm-erf': plainGpt,

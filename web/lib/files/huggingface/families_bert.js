@@ -2,8 +2,7 @@
 //
 // A file may hold the encoder alone or with a prefix, with or without pooler and head of the masked language model:
 // the names in the file decide, and without a file the architecture in config.json.
-import { BIASED, SIZE_KEYS, activation, family, gated, like, ropeFields } from './families_common.js';
-import { llama } from './families_llama.js';
+import { BIASED, SIZE_KEYS, activation, family, like } from './families_common.js';
 
 /** @import { Family, Json, Unsupported } from './families_common.js' */
 
@@ -11,7 +10,7 @@ import { llama } from './families_llama.js';
  * What may stand before the names of the encoder.
  * @param {string} own  of a model with a head
  */
-const prefixes = (own) => ['', own, '0.auto_model.']; // the last: sentence-transformers, of a pipeline as one module
+export const prefixes = (own) => ['', own, '0.auto_model.']; // the last: sentence-transformers, of a pipeline as one module
 
 /**
  * Whether a checkpoint has a tensor, behind any prefix.
@@ -53,6 +52,9 @@ const OTHER_HEADS = /^(classifier|pre_classifier|qa_outputs|score|cls\.seq_relat
 const COPIES =
   /(^|\.)(token_type_ids|predictions\.(decoder\.(weight|bias)|bias)|lm_head\.(decoder\.(weight|bias)|bias))$/;
 
+/** The head of some families has this activation whatever hidden_act says. */
+const GELU_HEAD = { head_activation: 'gelu_erf' };
+
 const BERT_BASE = {
   kind: 'encoder',
   norm: 'layernorm',
@@ -69,7 +71,7 @@ const BERT_BASE = {
 };
 
 /** BERT (Devlin et al. 2019). */
-const bert = family({
+export const bert = family({
   keys: {
     ...SIZE_KEYS,
     norm_eps: 'layer_norm_eps',
@@ -148,14 +150,12 @@ function paddedPositions(json, pad, unsupported) {
  */
 const paddedFields = (padOf) => (json, unsupported, files) => {
   refuse(json, unsupported);
-  const fields = {
+  return {
     ffn: activation(json.hidden_act ?? 'gelu'),
     ...outputs(json, files, 'lm_head.dense'),
     ...paddedPositions(json, padOf(json), unsupported),
+    ...GELU_HEAD,
   };
-  // Their head has this activation whatever hidden_act says.
-  if (fields.mlm_head && fields.ffn !== 'gelu_erf') unsupported('hidden_act', json.hidden_act);
-  return fields;
 };
 
 /**
@@ -242,31 +242,31 @@ const ernie = like(bert, {
 });
 
 /**
- * Refuses an embedding of another width than the model.
+ * The width of an embedding that is projected to that of the model.
  * @param {Json} json
- * @param {Unsupported} unsupported
+ * @param {any} [width]  where the file has none
  */
-function refuseNarrow(json, unsupported) {
-  const width = json.embedding_size ?? json.hidden_size;
-  if (width !== json.hidden_size) unsupported('embedding_size other than hidden_size', width);
-}
+const narrowed = (json, width = json.hidden_size) => {
+  const found = json.embedding_size ?? width;
+  return found === json.hidden_size ? {} : { d_embed: found };
+};
 
 /** ELECTRA (Clark et al. 2020): BERT whose generator has a head; the head of the discriminator is skipped. */
 const electra = like(bert, {
   reads: `${bert.reads} embedding_size`,
   derive(json, unsupported, files) {
     refuse(json, unsupported);
-    refuseNarrow({ embedding_size: 128, ...json }, unsupported);
-    const fields = {
+    return {
       ffn: activation(json.hidden_act ?? 'gelu'),
       ...outputs(json, files, 'generator_predictions.dense'),
+      ...narrowed(json, 128),
+      ...GELU_HEAD,
+      pooler: false,
     };
-    // Its head has this activation whatever hidden_act says.
-    if (fields.mlm_head && fields.ffn !== 'gelu_erf') unsupported('hidden_act', json.hidden_act);
-    return { ...fields, pooler: false };
   },
   prefixes: prefixes('electra.'),
   names: {
+    embed_project: 'embeddings_project',
     head_transform: '/generator_predictions.dense',
     head_norm: '/generator_predictions.LayerNorm',
     head: '/generator_lm_head',
@@ -276,16 +276,55 @@ const electra = like(bert, {
   others: /^(classifier|qa_outputs|sequence_summary|discriminator_predictions)\./,
 });
 
+/**
+ * ALBERT (Lan et al. 2020): the blocks of a group have the same weights, and the embedding is narrower than the model.
+ */
+const albert = like(bert, {
+  keys: { n_layer_groups: 'num_hidden_groups' },
+  base: { n_layer_groups: 1 },
+  reads: `${bert.reads} embedding_size inner_group_num net_structure_type gap_size num_memory_blocks down_scale_factor`,
+  derive(json, unsupported, files) {
+    refuse(json, unsupported);
+    if ((json.inner_group_num ?? 1) !== 1) unsupported('inner_group_num', json.inner_group_num);
+    const found = outputs(json, files, 'predictions.dense');
+    return {
+      ffn: activation(json.hidden_act ?? 'gelu_new'),
+      ...found,
+      pooler: files?.size ? has(files, 'pooler.weight') : found.pooler,
+      d_embed: json.embedding_size ?? 128, // projected even to the same width
+    };
+  },
+  prefixes: prefixes('albert.'),
+  names: (config, json, files) => ({
+    blocks: 'encoder.albert_layer_groups.#.albert_layers.0',
+    embed_project: 'encoder.embedding_hidden_mapping_in',
+    'attn.q': 'attention.query',
+    'attn.k': 'attention.key',
+    'attn.v': 'attention.value',
+    'attn.o': 'attention.dense',
+    norm1: 'attention.LayerNorm',
+    'ffn.up': 'ffn',
+    'ffn.down': 'ffn_output',
+    norm2: 'full_layer_layer_norm',
+    pooler: 'pooler',
+    head_transform: '/predictions.dense',
+    head_norm: '/predictions.LayerNorm',
+    head: '/predictions.decoder',
+    'head.bias': biasIn(files, 'predictions', config),
+  }),
+  others: /^(classifier|qa_outputs|sop_classifier)\./,
+});
+
 /** RoFormer (Su et al. 2021): BERT with rotary positions, neighbouring components together. */
 const roformer = like(bert, {
   base: { position: 'rope', rope_pairs: 'adjacent', context_length: 1536 },
   reads: `${bert.reads} embedding_size rotary_value`,
   derive(json, unsupported, files) {
-    refuseNarrow(json, unsupported);
     if (json.rotary_value) unsupported('rotary_value', true);
-    return { ...bert.derive(json, unsupported, files), pooler: false };
+    return { ...bert.derive(json, unsupported, files), ...narrowed(json), pooler: false };
   },
   prefixes: prefixes('roformer.'),
+  names: { embed_project: 'embeddings_project' },
   skips: new RegExp(`${COPIES.source}|(^|\\.)encoder\\.embed_positions\\.weight$`),
 });
 
@@ -301,74 +340,6 @@ const xlmRobertaXl = like(roberta, {
   names: { norm1: 'attention.self_attn_layer_norm', norm2: 'LayerNorm', final_norm: 'encoder.LayerNorm' },
 });
 
-/** Names of the classes with rotary positions and one tensor for q, k and v. */
-const NOMIC_NAMES = {
-  blocks: 'encoder.layers',
-  embed_norm: 'emb_ln',
-  norm1: 'norm1',
-  'ffn.down': 'mlp.fc2',
-  norm2: 'norm2',
-};
-
-/** nomic-bert (Nussbaum et al. 2024): BERT with rotary positions, a gate and no biases. */
-const nomicBert = like(bert, {
-  keys: { d_head: 'head_dim' },
-  base: {
-    ...{ position: 'rope', bias_qkv: false, bias_attn_out: false, bias_ffn: false, context_length: 2048 },
-    ...{ pooler: false, mlm_head: false },
-  },
-  reads: 'hidden_act rope_theta',
-  derive: (json, unsupported) => ({
-    ...ropeFields(json, unsupported),
-    rope_theta: json.rope_parameters?.rope_theta ?? json.rope_theta ?? 1000,
-    ffn: gated('hidden_act', json.hidden_act ?? 'silu', unsupported),
-  }),
-  prefixes: prefixes('nomic_bert.'),
-  names: {
-    ...NOMIC_NAMES,
-    'attn.q': 'attn.Wqkv',
-    'attn.k': 'attn.Wqkv',
-    'attn.v': 'attn.Wqkv',
-    'attn.o': 'attn.out_proj',
-    'ffn.up': 'mlp.fc11',
-    'ffn.gate': 'mlp.fc12',
-  },
-  others: /^cls\./,
-});
-
-/** jina-embeddings-v3 without its adapters: XLM-RoBERTa with rotary positions. */
-const jinaV3 = like(bert, {
-  base: { position: 'rope', n_token_types: 1, norm_eps: 1e-5, context_length: 8194, rope_theta: 20000 },
-  reads: `${bert.reads} rope_theta`,
-  derive: (json, unsupported, files) => ({
-    ...bert.derive(json, unsupported, files),
-    ...ropeFields(json, unsupported),
-    rope_theta: json.rope_parameters?.rope_theta ?? json.rope_theta ?? 20000,
-    mlm_head: false,
-  }),
-  prefixes: prefixes('roberta.'),
-  names: {
-    ...NOMIC_NAMES,
-    'attn.q': 'mixer.Wqkv',
-    'attn.k': 'mixer.Wqkv',
-    'attn.v': 'mixer.Wqkv',
-    'attn.o': 'mixer.out_proj',
-    'ffn.up': 'mlp.fc1',
-  },
-  others: /^(lm_head|classifier|qa_outputs)\./,
-});
-
-/** EuroBERT (Boizard et al. 2025): Llama without a causal mask. */
-const euroBert = like(llama, {
-  base: { kind: 'encoder', norm_eps: 1e-5, context_length: 8192, tie_word_embeddings: undefined },
-  reads: 'clf_pooling classifier_pooling mask_token_id pretraining_tp rope_theta',
-  derive: (json, unsupported) => ({
-    ...llama.derive(json, unsupported),
-    rope_theta: json.rope_parameters?.rope_theta ?? json.rope_theta ?? 250000,
-  }),
-  others: /^(lm_head|classifier|dense)\./,
-});
-
 /** The families of this file by model_type. @type {Record<string, Family>} */
 export const BERT_LIKE = {
   bert,
@@ -377,9 +348,7 @@ export const BERT_LIKE = {
   mpnet,
   ernie,
   electra,
+  albert,
   roformer,
   'megatron-bert': megatronBert,
-  nomic_bert: nomicBert,
-  jina_embeddings_v3: jinaV3,
-  eurobert: euroBert,
 };

@@ -61,7 +61,9 @@ export const like = (parent, { keys, base, names, prefixes, ...own }) => ({
       ...(typeof names === 'function' ? names(config, json, files) : names),
     };
     const isHere = (/** @type {string} */ prefix) =>
-      [...files].some((name) => name.startsWith(`${prefix}${all.blocks}.`));
+      [...files].some((name) =>
+        name.startsWith(`${prefix}${(all.blocks ?? 'blocks').split('#')[0]}`.replace(/\.?$/, '.')),
+      );
     return prefixes ? { ...all, '': prefixes.find(isHere) ?? prefixes[0] } : all;
   },
 });
@@ -128,6 +130,8 @@ const ACTIVATIONS = {
   gelu_new: 'gelu_tanh',
   gelu_pytorch_tanh: 'gelu_tanh',
   gelu_fast: 'gelu_tanh',
+  gelu_accurate: 'gelu_tanh',
+  gelu_python_tanh: 'gelu_tanh',
   swish: 'silu',
 };
 /**
@@ -201,7 +205,7 @@ export function windowLayers(json, unsupported, rule) {
  * The width of a head.
  * @param {Json} json
  */
-const headWidth = (json) =>
+export const headWidth = (json) =>
   json.head_dim ?? Math.floor((json.hidden_size ?? json.n_embd) / (json.num_attention_heads ?? json.n_head));
 
 /**

@@ -64,12 +64,12 @@ const falcon = family({
     'activation alibi parallel_attn new_decoder_architecture num_ln_in_parallel_attn multi_query num_kv_heads ' +
     'rope_theta intermediate_size',
   derive(json, unsupported) {
-    if (json.alibi) unsupported('alibi', json.alibi); // Falcon scales the distances with the scores
     const newer = json.new_decoder_architecture ?? false;
     const parallel = newer || (json.parallel_attn ?? true);
     return {
       ...ropeFields(json, unsupported),
       ...(json.rope_theta && { rope_theta: json.rope_theta }),
+      ...(json.alibi && { position: 'alibi', alibi_scaled: true }),
       ffn: activation(json.activation ?? 'gelu'),
       d_ff: product(4, json.hidden_size),
       n_kv_heads: newer

@@ -22,11 +22,16 @@ const GPT2_NAMES = {
 
 /** GPT-2: q, k and v are one tensor, and matrices are stored [in, out]. */
 const gpt2 = family({
-  keys: { ...GPT2_KEYS, scale_scores: 'scale_attn_weights' },
+  keys: {
+    ...GPT2_KEYS,
+    scale_scores: 'scale_attn_weights',
+    scores_by_layer: 'scale_attn_by_inverse_layer_idx',
+  },
   base: { norm: 'layernorm', position: 'learned', ...BIASED },
   notInTensors: () => ['n_heads'],
   derive(json, unsupported) {
-    if (json.scale_attn_by_inverse_layer_idx) unsupported('scale_attn_by_inverse_layer_idx', true);
+    if (json.scale_attn_by_inverse_layer_idx && json.scale_attn_weights === false)
+      unsupported('scale_attn_by_inverse_layer_idx without scale_attn_weights', true);
     return { ffn: activation(json.activation_function ?? 'gelu_new'), context_length: json.n_ctx };
   },
   prefixes: ['', 'transformer.'],
@@ -131,7 +136,7 @@ const gptNeox = family({
   reads: 'hidden_act rotary_pct rotary_emb_base partial_rotary_factor rope_theta',
   derive: (json, unsupported) => ({
     ffn: activation(json.hidden_act ?? 'gelu'),
-    ...ropeFields(json, unsupported, { partial: 0.25 }),
+    ...ropeFields({ ...json, partial_rotary_factor: undefined }, unsupported, { partial: 0.25 }),
     rope_theta: json.rope_parameters?.rope_theta ?? json.rotary_emb_base ?? json.rope_theta ?? 10000,
   }),
   prefixes: ['gpt_neox.', ''],
@@ -275,7 +280,10 @@ export const BLOOM_NAMES = {
 
 /** BLOOM: distances added to the scores instead of positions, a norm after the embedding; q, k and v as in GPT-NeoX. */
 const bloom = family({
-  keys: { ...GPT2_KEYS, d_model: 'hidden_size', context_length: 'seq_length', d_ff: undefined },
+  keys: {
+    ...{ ...GPT2_KEYS, d_model: 'hidden_size', context_length: 'seq_length', d_ff: undefined },
+    residual_normed: 'apply_residual_connection_post_layernorm',
+  },
   aliases: { n_embed: 'hidden_size', num_hidden_layers: 'n_layer', num_attention_heads: 'n_head' },
   base: {
     norm: 'layernorm',
@@ -286,10 +294,9 @@ const bloom = family({
     context_length: 2048,
   },
   reads:
-    'apply_residual_connection_post_layernorm slow_but_exact offset_alibi n_inner unk_token_id ' +
+    'slow_but_exact offset_alibi n_inner unk_token_id ' +
     'attention_softmax_in_fp32 bias_dropout_fusion masked_softmax_fusion skip_bias_add skip_bias_add_qkv',
   derive(json, unsupported) {
-    if (json.apply_residual_connection_post_layernorm) unsupported('apply_residual_connection_post_layernorm', true);
     if (json.n_inner && json.n_inner !== 4 * json.hidden_size) unsupported('n_inner', json.n_inner);
     return {};
   },

@@ -29,7 +29,8 @@ const { gemma3_text: gemma3, llama, mistral, qwen2, qwen3 } = LLAMA_LIKE;
 
 /** The families of this file by model_type. @type {Record<string, Family>} */
 export const WITH_PICTURES = {
-  gemma3: textOf(gemma3),
+  // the class that reads pictures has no soft cap of logits
+  gemma3: { ...textOf(gemma3), derive: (...of) => ({ ...gemma3.derive(...of), logit_softcap: 0 }) },
   ...{ smolvlm: textOf(llama), idefics3: textOf(llama) },
   mistral3: textOf(mistral),
   ...{ qwen2_vl: textOf(qwen2), qwen2_5_vl: textOf(qwen2), qwen2_vl_text: qwen2, qwen2_5_vl_text: qwen2 },

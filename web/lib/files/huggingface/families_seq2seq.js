@@ -35,23 +35,31 @@ function refuseNormsBefore(json, unsupported) {
 }
 
 /**
+ * The fields of Marian's vocabularies, of which there are two where the embeddings are not shared.
+ * @param {Json} json
+ */
+function targetWords({ vocab_size: source, decoder_vocab_size: target = source, ...json }) {
+  return json.share_encoder_decoder_embeddings === false && target !== source
+    ? { vocab_size: target, encoder_vocab_size: source }
+    : {};
+}
+
+/**
  * Fields that Marian and BART have in common.
  * @param {Json} json
- * @param {Unsupported} unsupported
+ * @param {Unsupported} _
  * @param {Set<string>} [tensors]  names in the checkpoint
  * @returns {Json}
  */
-function fairseqFields(json, unsupported, tensors) {
-  if (json.encoder_ffn_dim !== undefined && json.encoder_ffn_dim !== json.decoder_ffn_dim)
-    unsupported('encoder_ffn_dim other than decoder_ffn_dim', json.encoder_ffn_dim);
-  if ((json.decoder_vocab_size ?? json.vocab_size) !== json.vocab_size)
-    unsupported('decoder_vocab_size', json.decoder_vocab_size);
-  const { d_model: width, scale_embedding: scale, encoder_attention_heads: heads } = json;
+function fairseqFields(json, _, tensors) {
+  const { d_model: width, scale_embedding: scale, encoder_attention_heads: heads, encoder_ffn_dim: inner } = json;
   return {
+    ...(inner !== json.decoder_ffn_dim && { d_encoder_ff: inner }),
+    ...(json.model_type === 'marian' && targetWords(json)),
     n_encoder_heads: heads === json.decoder_attention_heads ? 0 : heads,
     ffn: activation(json.activation_function ?? 'gelu'),
     embedding_scale: scale && typeof width === 'number' ? Math.sqrt(width) : 1,
-    shared_embedding: json.share_encoder_decoder_embeddings ?? !hasTwoTables(json, tensors),
+    shared_embedding: json.share_encoder_decoder_embeddings !== false && !hasTwoTables(json, tensors),
     bias_head: !tensors?.size || tensors.has('final_logits_bias'),
   };
 }
@@ -117,7 +125,7 @@ const marian = family({
     };
   },
   conventions: { biasRow: true },
-  skips: /(^|\.)(encoder|decoder)\.embed_(tokens|positions)\.weight$/,
+  skips: /(^|\.)((encoder|decoder)\.embed_(tokens|positions)|shared)\.weight$/,
 });
 
 /** BART: Marian with learned positions, whose tables have two more rows, and a norm after each embedding. */

@@ -1,6 +1,6 @@
 // families_variants.js - families that differ from Llama in norms, rotation, windows or activation
 import { repeating, windowFields } from '../../engine/config/layer_flags.js';
-import { activation, biasKeys, like, ropeFields, windowLayers } from './families_common.js';
+import { activation, biasKeys, headWidth, like, ropeFields, windowLayers } from './families_common.js';
 import { NO_BIAS, gemma2, granite, llama, mistral, olmo2, phi3, qwen3Moe, rotated } from './families_llama.js';
 
 /** @import { Family, Json, Unsupported } from './families_common.js' */
@@ -139,7 +139,7 @@ const olmo3 = like(olmo2, {
     if ((local?.rope_type ?? 'default') !== 'default') unsupported('rope_parameters.sliding_attention', local);
     const all = { ...json, rope_parameters: full ?? json.rope_parameters };
     const fields = withTheta(500000)(all, unsupported);
-    const theta = local?.rope_theta ?? json.rope_theta ?? 500000;
+    const theta = local?.rope_theta ?? 500000; // rope_theta is that of the other layers
     const window = json.sliding_window ?? 4096;
     return {
       ...fields,
@@ -267,12 +267,12 @@ const NANOCHAT_NAMES = {
 const areNanochats = (files) => !!files?.has('transformer.h.0.attn.c_q.weight');
 
 /**
- * nanochat: norms without weights, also of the embedding, q and k; the square of ReLU. It rotates the other way round,
+ * nanochat: norms without weights, also of the embedding, and of rotated q and k; the square of ReLU. It rotates the other way round,
  * which swaps the halves of each head's q and k. Its own program adds the precision of f32 in norms.
  */
 const nanochat = like(llama, {
-  keys: { bias_attn_out: undefined, bias_ffn: undefined, logit_softcap: 'final_logit_softcapping' },
-  base: { norm_gain: false, embed_norm: true, qk_norm: true, logit_softcap: 15 },
+  keys: { bias_ffn: undefined, logit_softcap: 'final_logit_softcapping' },
+  base: { norm_gain: false, embed_norm: true, qk_norm: true, qk_norm_rotated: true, logit_softcap: 15 },
   aliases: { sequence_len: 'max_position_embeddings' },
   notInTensors: () => ['n_heads', 'rope_theta'], // whose base its versions changed
   derive: (json, unsupported, files) => ({
@@ -296,6 +296,26 @@ function swappedHalves([name], rows, { d_head: d }) {
   return Array.from({ length: rows }, (_, i) => i - (i % d) + ((i + d / 2) % d));
 }
 
+/** Hunyuan: norms of q and k after their rotation; `alpha` of its scaling raises the base of the frequencies. */
+const hunyuan = like(llama, {
+  keys: { bias_ffn: undefined, rope_theta: undefined },
+  base: { norm_eps: 1e-5, qk_norm: true, qk_norm_rotated: true },
+  reads: 'rope_theta use_qk_norm eod_token_id',
+  derive(json, unsupported) {
+    if (json.use_qk_norm === false) unsupported('use_qk_norm', false);
+    const s = json.rope_scaling ?? json.rope_parameters ?? {};
+    const isRaised = (s.rope_type ?? s.type) === 'dynamic' && s.alpha;
+    if (isRaised && typeof s.alpha !== 'number') unsupported('rope_scaling.alpha', s.alpha);
+    const fields = withTheta(10000)(
+      isRaised ? { ...json, rope_scaling: undefined, rope_parameters: { rope_theta: s.rope_theta } } : json,
+      unsupported,
+    );
+    const d = headWidth(json);
+    return isRaised ? { ...fields, rope_theta: fields.rope_theta * s.alpha ** (d / (d - 2)) } : fields;
+  },
+  names: { 'attn.q_norm': 'self_attn.query_layernorm', 'attn.k_norm': 'self_attn.key_layernorm' },
+});
+
 /** The families of this file by model_type. @type {Record<string, Family>} */
 export const VARIANTS = {
   ernie4_5: ernie45,
@@ -317,4 +337,5 @@ export const VARIANTS = {
   jais2,
   persimmon,
   nanochat,
+  hunyuan_v1_dense: hunyuan,
 };

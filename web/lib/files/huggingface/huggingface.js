@@ -197,14 +197,14 @@ function fieldsOf(family, json, used, where, tensors) {
   for (const [field, value] of Object.entries(family.derive(json, unsupported, tensors)))
     if (value !== undefined) fields[field] = value;
   for (const [field, key] of Object.entries(family.keys)) {
-    const value = json[key];
+    const value = field === 'vocab_size' ? (fields[field] ?? json[key]) : json[key];
     if (value !== undefined && (value !== null || NULL_IS_A_VALUE.includes(field))) fields[field] = value;
   }
   if (fields.rope_scaling) fields.context_length = contextLength(fields, json);
   const tie = family.keys.tie_word_embeddings;
   if (tensors && tie === 'tie_word_embeddings' && json[tie] === undefined && !family.tied)
     fields[tie] = !tensors.has(family.head ?? 'lm_head.weight');
-  return isHeadless ? withoutHead(fields, json) : fields;
+  return isHeadless && !fields.kind ? withoutHead(fields, json) : fields;
 }
 
 /**
@@ -215,8 +215,7 @@ function fieldsOf(family, json, used, where, tensors) {
  */
 function isBase(json, family, tensors) {
   const architecture = String([json.architectures ?? []].flat()[0]);
-  const isTied = json.tie_word_embeddings ?? family.base.tie_word_embeddings ?? true;
-  if (family.base.kind || isTied || !tensors?.size) return false;
+  if (family.base.kind || !tensors?.size) return false;
   return /(?<!LMHead)Model$/.test(architecture) && ![...HEADS, family.head ?? ''].some((name) => tensors.has(name));
 }
 

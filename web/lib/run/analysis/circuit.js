@@ -6,6 +6,7 @@ import { numberInRange } from '../generation_defaults.js';
 import { fail, show } from '../../base/errors.js';
 import { lensWeight } from './lens_weights.js';
 import { rowOf, weight } from '../inspect/weight.js';
+import { hasNorm1 } from '../../engine/config/config.js';
 import { eigenvalues, singularValues } from './spectra.js';
 
 /** @import { Tensor } from '../../engine/engine.js' */
@@ -79,7 +80,8 @@ export function circuit(model, layer, head, kind) {
   const block = `blocks.${layer}`;
   const d = c.d_head;
   const shared = Math.floor(head / (c.n_heads / c.n_kv_heads));
-  const before = c.use_norm && c.norm_gain && c.norm !== 'none' && /pre|sandwich/.test(c.norm_placement);
+  const before =
+    hasNorm1(c, layer) && c.use_norm && c.norm_gain && c.norm !== 'none' && /pre|sandwich/.test(c.norm_placement);
   const gain = before ? weight(model, `${block}.norm1.weight`) : null;
   const read = (/** @type {string} */ part, /** @type {number} */ h) =>
     rowsOf(model, `${block}.attn.${part}.weight`, h * d, d).map((row) => row.map((x, j) => x * (gain?.[j] ?? 1)));

@@ -2,6 +2,7 @@
 import { alibi, relativeBias } from './formulas_position.js';
 import { BLOCK, asHalf, asInt8, patternUnits } from './rounding.js';
 import { biasTerms, factor, linear, product, roundedFor, shareOf, short, term } from './terms.js';
+import { scoreScale } from '../../engine/config/config.js';
 import { weight } from '../inspect/weight.js';
 
 /** @import { PassValues } from './pass_values.js' */
@@ -19,7 +20,7 @@ const MASKED = { how: 'masked', formula: 'this position does not see that key', 
  */
 export function projection(pass, which) {
   const { config: c, block, part, cross } = pass;
-  const most = cross ? 0 : c.clip_qkv;
+  const most = cross || (c.qk_norm && which !== 'v') ? 0 : c.clip_qkv;
   const input = cross && which !== 'q' ? pass.encoderOutput() : pass.inputOf(part);
   const found = product(pass, `${block}.${part}.${which}`, pass.head * c.d_head + pass.index, input);
   if (!most) return found;
@@ -47,8 +48,8 @@ export function score(pass) {
   const [divisor, scale] =
     point.endsWith('raw') || !c.scale_scores
       ? [1, '']
-      : c.score_scale
-        ? [1 / c.score_scale, ` × ${short(c.score_scale)}`]
+      : c.score_scale || c.scores_by_layer
+        ? [1 / scoreScale(c, pass.layer), ` × ${short(scoreScale(c, pass.layer))}`]
         : [Math.sqrt(c.d_head), ' / √d_head'];
   return {
     how: 'sum',

@@ -1,6 +1,6 @@
 // formulas_ffn.js - the formulas of the feed-forward layer
 import { linear, product, shareOf, short, term } from './terms.js';
-import { isSparse } from '../../engine/config/config.js';
+import { headActivation, isSparse } from '../../engine/config/config.js';
 import { activationOf, isGated } from '../../engine/config/config_fields.js';
 
 /** @import { PassValues } from './pass_values.js' */
@@ -16,6 +16,9 @@ export const ACTIVATIONS = {
   gelu_erf: (x) => 0.5 * x * (1 + erf(x / Math.SQRT2)),
   gelu_tanh: (x) => 0.5 * x * (1 + Math.tanh(Math.sqrt(2 / Math.PI) * (x + 0.044715 * x ** 3))),
   silu: (x) => x / (1 + Math.exp(-x)),
+  quick_gelu: (x) => x / (1 + Math.exp(-1.702 * x)),
+  mish: (x) => x * Math.tanh(Math.log1p(Math.exp(x))),
+  tanh: Math.tanh,
 };
 
 /**
@@ -164,4 +167,4 @@ export function choice(pass) {
  * @returns {Float64Array} [d_model]
  */
 export const transformed = (pass) =>
-  linear(pass, 'head_transform', pass.hidden().x).map(ACTIVATIONS[activationOf(pass.config)]);
+  linear(pass, 'head_transform', pass.hidden().x).map(ACTIVATIONS[headActivation(pass.config)]);

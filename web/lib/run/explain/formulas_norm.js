@@ -1,6 +1,6 @@
 // formulas_norm.js - the formulas of norms
 import { attentionRow, sumOfHeads } from './formulas_attention.js';
-import { activationOf } from '../../engine/config/config_fields.js';
+import { headActivation } from '../../engine/config/config.js';
 import { feedForward, feedForwardRow, transformed } from './formulas_ffn.js';
 import { biasTerms, embeddingTerms, residualTerms, term } from './terms.js';
 import { weight } from '../inspect/weight.js';
@@ -40,6 +40,17 @@ function normOf(pass) {
 const mean = (x) => x.reduce((a, b) => a + b, 0) / x.length;
 
 /**
+ * A row after a norm of the blocks' kind, before its gain.
+ * @param {PassValues} pass
+ * @param {Float64Array} x
+ */
+export function normalisedRow({ config: c }, x) {
+  const centre = c.norm === 'layernorm' ? mean(x) : 0;
+  const scale = Math.sqrt(mean(x.map((v) => (v - centre) ** 2)) + c.norm_eps);
+  return x.map((v) => (v - centre) / scale);
+}
+
+/**
  * The denominator of a norm.
  * @type {Formula}
  */
@@ -74,7 +85,7 @@ export function normalized(pass) {
     const value = x[pass.index];
     if (at) return [term(pass, at, { value })];
     if (ln === 'embed') return embeddingTerms(pass);
-    if (ln === 'mlm_head') return [{ name: `${activationOf(pass.config)} of dimension ${pass.index}`, value }];
+    if (ln === 'mlm_head') return [{ name: `${headActivation(pass.config)} of dimension ${pass.index}`, value }];
     const of = pass.sublayerOf(ln);
     if (isOfOutput) return written(pass, of).terms;
     const [, , stream, out] = pass.norms[of];

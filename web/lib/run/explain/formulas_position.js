@@ -1,7 +1,7 @@
 // formulas_position.js - the formulas of positions: learned, sinusoidal and rotary ones, ALiBi and relative biases
 import { short, tableValue } from './terms.js';
 import { weight } from '../inspect/weight.js';
-import { rotaryDim, rotaryKvHeads, windowOf } from '../../engine/config/config.js';
+import { rotaryDim, rotaryKvHeads, scoreScale, windowOf } from '../../engine/config/config.js';
 
 /** @import { PassValues } from './pass_values.js' */
 /** @import { Term } from './explain.js' */
@@ -51,9 +51,10 @@ export function rotation(pass, which) {
   const size = rotaryDim(c);
   const at = pass.inBlock(`attn.hook_${which}`);
   const x = pass.headNormed(which, position, head);
+  const normed = c.qk_norm_rotated ? normAfter(pass, which, x) : 1;
   const part = (/** @type {number} */ i, /** @type {string} */ name, /** @type {number} */ by) => ({
     name: `${which} ${i}${name}`,
-    value: x[i] * by,
+    value: x[i] * by * normed,
     input: x[i],
     from: { at, position, head, index: i },
   });
@@ -81,6 +82,19 @@ export function rotation(pass, which) {
       part(other, isSecond ? ' × sin' : ' × −sin', scale * Math.sin(angle) * (isSecond ? 1 : -1)),
     ],
   };
+}
+
+/**
+ * What the norm of a rotated q or k multiplies its dimension by. A rotation changes no pair's length.
+ * @param {PassValues} pass
+ * @param {'q'|'k'} which
+ * @param {ArrayLike<number>} x  q or k of a head before the rotation
+ */
+function normAfter({ config: c, block, model, index, layer }, which, x) {
+  const size = c.rope_local_theta > 0 && windowOf(c, layer) > 0 ? 0 : rotaryDim(c);
+  const squares = Array.from(x, (v, i) => (v * (i < size ? c.rope_attention_factor : 1)) ** 2);
+  const gain = c.norm_gain ? weight(model, `${block}.attn.${which}_norm.weight`)[index] : 1;
+  return gain / Math.sqrt(squares.reduce((a, b) => a + b, 0) / x.length + c.norm_eps);
 }
 
 /**
@@ -145,10 +159,11 @@ function yarnRamp(c, pair) {
  * @param {PassValues} pass
  * @returns {Term}
  */
-export function alibi({ config: c, position, head, index }) {
+export function alibi({ config: c, layer, position, head, index }) {
   const distance = index - position;
   const power = 2 ** Math.floor(Math.log2(c.n_heads));
-  const slope = 2 ** (head < power ? (-8 * (head + 1)) / power : (-4 * (2 * (head - power) + 1)) / power);
+  const share = head < power ? (head + 1) / power : (head - power + 0.5) / power;
+  const slope = 2 ** (-c.alibi_max * share) * (c.alibi_scaled ? scoreScale(c, layer) : 1);
   return { name: `distance ${distance} × slope`, value: -slope * Math.abs(distance), input: distance };
 }
 

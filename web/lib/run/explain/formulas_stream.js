@@ -1,6 +1,6 @@
 // formulas_stream.js - the formulas of the residual stream, from the embedding to the logits
 import { transformed } from './formulas_ffn.js';
-import { normOutput, written } from './formulas_norm.js';
+import { normOutput, normalisedRow, written } from './formulas_norm.js';
 import {
   biasTerms,
   embeddingTerms,
@@ -14,7 +14,7 @@ import {
   term,
   times,
 } from './terms.js';
-import { isLabelPooled } from '../../engine/config/config.js';
+import { isLabelPooled, isNarrow } from '../../engine/config/config.js';
 import { fail } from '../../base/errors.js';
 import { weight } from '../inspect/weight.js';
 
@@ -29,10 +29,10 @@ const SUMS = ['the embedding', 'embedding plus position', 'embedding, position a
  * @type {Formula}
  */
 export function tokenEmbedding(pass) {
-  const { d_embed: narrow, shared_embedding: shared, embedding_scale: scale } = pass.config;
+  const { shared_embedding: shared, embedding_scale: scale } = pass.config;
   const name = `${shared ? '' : pass.weightPrefix}embed.weight`;
   const row = pass.ids[pass.position];
-  if (narrow) {
+  if (pass.config.d_embed && !isNarrow(pass.config)) {
     const x = Float32Array.from(weight(pass.model, name, row), (v) => v * scale);
     return product(pass, 'embed_project', pass.index, { at: null, x }, "dimension of the token's row");
   }
@@ -59,6 +59,11 @@ export function blockInput(pass) {
     return { how: 'sum', formula: 'the stream after the previous block', terms: [term(pass, before)] };
   }
   const normal = `${pass.stackPrefix}embed.ln.hook_normalized`;
+  if (isNarrow(pass.config)) {
+    const at = pass.captured[normal] ? normal : null;
+    const x = at ? pass.withGain('embed_norm', pass.row(at)) : pass.normInput('embed').x;
+    return product(pass, 'embed_project', pass.index, { at, x });
+  }
   if (pass.captured[normal]) return normOutput(pass, `${pass.weightPrefix}embed_norm`, normal, 'the embedding');
   const terms = embeddingTerms(pass);
   return { how: 'sum', formula: SUMS[terms.length - 1], terms };
@@ -91,6 +96,11 @@ export function residual(pass, sublayer) {
   const of = "the stream and the sublayer's output together";
   if (pass.normed.sum) return normOutput(pass, `${pass.block}.${norm}`, pass.inBlock(`${ln}.hook_normalized`), of);
   const what = parallel ? 'what both sublayers wrote' : 'what the sublayer wrote';
+  if (pass.config.residual_normed && connected) {
+    const before = normOutput(pass, `${pass.block}.${norm}`, pass.inBlock(`${ln}.hook_normalized`), 'the stream');
+    const terms = [...before.terms, term(pass, pass.inBlock(out), { name: out })];
+    return { how: 'sum', formula: `${before.formula} before it, plus ${what}`, terms };
+  }
   return {
     how: 'sum',
     formula: connected ? `the stream before it, plus ${what}` : what,
@@ -105,7 +115,10 @@ export function residual(pass, sublayer) {
 export function logit(pass) {
   const { d_embed: narrow, logit_scale: scale, logit_softcap: cap } = pass.config;
   const input = headInput(pass);
-  const found = times(narrow ? projectedLogit(pass, input) : product(pass, 'head', pass.index, input), scale);
+  const found = times(
+    narrow && !isNarrow(pass.config) ? projectedLogit(pass, input) : product(pass, 'head', pass.index, input),
+    scale,
+  );
   return cap
     ? { ...found, how: 'tanh', cap, formula: `${short(cap)} tanh((${found.formula}) / ${short(cap)})` }
     : found;
@@ -120,8 +133,10 @@ function headInput(pass) {
   if (isLabelPooled(pass.config)) return { at: LABEL_INPUT, x: pass.row(LABEL_INPUT) };
   refuseTransform(pass);
   if (!pass.config.mlm_head) return pass.hidden();
-  if (!pass.hasNorms) return { at: null, x: Float32Array.from(transformed(pass)) };
+  const y = Float64Array.from(transformed(pass));
+  if (!pass.hasNorms) return { at: null, x: Float32Array.from(y) };
   const at = 'mlm_head.ln.hook_normalized';
+  if (!pass.captured[at]) return { at: null, x: Float32Array.from(pass.withGain('head_norm', normalisedRow(pass, y))) };
   return { at, x: pass.withGain('head_norm', pass.row(at)) };
 }
 

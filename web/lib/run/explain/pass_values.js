@@ -3,7 +3,7 @@
 // Rows of captured points, weights, and the inputs of sublayers and norms, which are not all points themselves.
 import { BLOCKS } from '../../base/dtype_names.js';
 import { weight } from '../inspect/weight.js';
-import { stackConfig } from '../../engine/config/config.js';
+import { hasNorm1, stackConfig } from '../../engine/config/config.js';
 import { FIELDS } from '../../engine/config/config_fields.js';
 
 /** @import { LoadedModel } from '../loaded_model.js' */
@@ -247,9 +247,10 @@ export class PassValues {
    */
   inputOf(sublayer) {
     const [ln, norm, stream] = this.norms[sublayer];
-    const at = this.inBlock(this.normed.input ? `${ln}.hook_normalized` : stream);
+    const isNormed = this.normed.input && (sublayer !== 'attn' || hasNorm1(this.config, this.layer));
+    const at = this.inBlock(isNormed ? `${ln}.hook_normalized` : stream);
     const x = this.row(at);
-    return { at, x: this.normed.input ? this.withGain(`${this.block}.${norm}`, x) : x };
+    return { at, x: isNormed ? this.withGain(`${this.block}.${norm}`, x) : x };
   }
 
   /**
@@ -295,7 +296,7 @@ export class PassValues {
   }
 
   /**
-   * q or k of a head after its norm, in models that have one.
+   * q or k of a head after its norm, in models that have one before the rotation.
    * @param {string} which
    * @param {number} position
    * @param {number} head
@@ -305,7 +306,7 @@ export class PassValues {
     const { config: c } = this;
     const at = this.inBlock(`${this.part}.hook_${which}`);
     const x = this.row(at, position, head);
-    if (!c.qk_norm || this.cross) return x;
+    if (!c.qk_norm || c.qk_norm_rotated || this.cross) return x;
     const whole = c.qk_norm_span === 'projection';
     const over = whole ? this.wholeRow(at, position) : x;
     const mean = c.qk_norm_kind === 'layernorm' ? over.reduce((a, v) => a + v, 0) / over.length : 0;
@@ -314,7 +315,9 @@ export class PassValues {
     const gain = c.norm_gain ? weight(this.model, `${norm}.weight`) : new Float32Array(over.length).fill(1);
     const bias = this.weights(`${norm}.bias`, over.length);
     const from = whole ? head * c.d_head : 0;
-    return Float64Array.from(x, (v, i) => ((v - mean) / scale) * gain[from + i] + bias[from + i]);
+    const most = c.clip_qkv || Infinity;
+    const limited = (/** @type {number} */ v) => Math.min(most, Math.max(-most, v));
+    return Float64Array.from(x, (v, i) => limited(((v - mean) / scale) * gain[from + i] + bias[from + i]));
   }
 
   /**

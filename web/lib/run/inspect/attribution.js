@@ -193,6 +193,7 @@ function streamParts(model, stack, captured, row) {
     if (!c.use_residual && c.parallel_residual) parts = []; // both sublayers make the new stream
     for (const { name, ln, added } of sublayerParts(model, block, l, at, norm)) {
       if (!c.use_residual && !c.parallel_residual) parts = [];
+      else if (c.residual_normed && c.use_norm) norm(`${block}.${name}`, `${block}.${ln}`, l);
       parts.push(...added);
       if (c.norm_placement === 'post' && c.use_norm) norm(`${block}.${name}`, `${block}.${ln}`, l);
     }

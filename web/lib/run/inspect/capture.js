@@ -5,7 +5,7 @@
 import { readCapture, setCapture, stopBefore } from '../../engine/engine_captures.js';
 import { fail, show } from '../../base/errors.js';
 import { remembered } from '../../base/lazy_value.js';
-import { stackConfig } from '../../engine/config/config.js';
+import { narrowWidth, stackConfig } from '../../engine/config/config.js';
 
 /** @import { Engine, Tensor } from '../../engine/engine.js' */
 /** @import { EngineSession } from '../../engine/engine_session.js' */
@@ -17,7 +17,7 @@ import { stackConfig } from '../../engine/config/config.js';
  * @property {number} stack   0 decoder, 1 encoder
  * @property {number} layer   -1: outside the blocks
  * @property {number} point   index into the schema's list
- * @property {string} axes    D, Q, K, S, F, R, E, C, P or 1: see glassformer.h
+ * @property {string} axes    D, N, Q, K, S, F, R, E, C, P or 1: see glassformer.h
  * @property {boolean} source whether its rows (or keys) are positions of the source: encoder points, and keys and
  *   values of cross-attention
  */
@@ -149,6 +149,7 @@ export class Points {
     /** @type {Record<string, number[]>} */
     const shapes = {
       D: [c.d_model],
+      N: [narrowWidth(c)],
       P: [c.d_model],
       F: [c.d_ff],
       Q: [c.n_heads, c.d_head],

@@ -7,7 +7,7 @@ import { fail } from '../../base/errors.js';
 /** @import { Sequence } from '../sequence.js' */
 
 /** Axes of the points that are read to find the first one: those of rows, without the results of single heads. */
-const AXES = 'DFQKE1';
+const AXES = 'DNFQKE1';
 
 /**
  * The index of the first value that is NaN or infinite; -1 where all are finite. A loop, because findIndex calls a

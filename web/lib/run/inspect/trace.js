@@ -4,14 +4,17 @@ import { clockTick } from '../../base/clock.js';
 import { Yielder } from '../../base/event_loop.js';
 import {
   embedWidth,
+  hasHead,
+  headActivation,
+  headWidth,
+  isLabelPooled,
+  isNarrow,
   isRotated,
+  narrowWidth,
   rotaryDim,
   rotaryKvHeads,
   stackConfig,
   windowOf,
-  hasHead,
-  headWidth,
-  isLabelPooled,
 } from '../../engine/config/config.js';
 import { FFN_KINDS, activationOf, isGated } from '../../engine/config/config_fields.js';
 import { isExpert } from '../../engine/config/weight_roster.js';
@@ -199,9 +202,12 @@ function costs(c, layer, T, S, causal) {
   const q = [T, c.n_heads, c.d_head];
   const qk = [T, c.n_heads + c.n_kv_heads, c.d_head];
   const normed = Number(c.use_norm) * normFlops(c.norm) * T * d;
+  const narrow = narrowWidth(c);
+  const behind = c.mlm_head ? narrow : d; // what the head reads
+  const narrowed = (/** @type {number} */ flops) => (flops * narrow) / d;
   const added = (Number(c.use_residual) + Number(c.residual_scale !== 1)) * T * d;
   return {
-    embed: [[T], stream, embedFlops(c, T) + when(c.embed_norm, normed)],
+    embed: [[T], stream, embedFlops(c, T) + when(c.embed_norm, narrowed(normed))],
     norm1: [stream, stream, normed],
     'attn.qkv': [
       stream,
@@ -229,8 +235,8 @@ function costs(c, layer, T, S, causal) {
     'ffn.residual': [stream, stream, added + when(c.parallel_residual, T * d)], // parallel: the sum of both outputs
     final_norm: [stream, stream, Number(c.use_final_norm) * normFlops(c.final_norm_kind) * T * d],
     pooler: [[d], [d], linear(1, d, d, true) + d],
-    head_transform: [[H, d], [H, d], linear(H, d, d, true) + H * d * transformFlops(c)],
-    head: [[H, d], [H, headWidth(c)], headFlops(c, H)],
+    head_transform: [[H, d], [H, behind], linear(H, d, behind, c.bias_head_transform) + H * behind * transformFlops(c)],
+    head: [[H, behind], [H, headWidth(c)], headFlops(c, H)],
   };
 }
 
@@ -244,8 +250,8 @@ function embedFlops(c, T) {
   return (
     when(c.embedding_scale !== 1, T * width) +
     when(c.d_embed > 0, 2 * T * width * c.d_model) +
-    when(c.use_position && (c.position === 'learned' || c.position === 'sinusoidal'), T * c.d_model) +
-    when(c.n_token_types > 0, T * c.d_model)
+    when(c.use_position && (c.position === 'learned' || c.position === 'sinusoidal'), T * narrowWidth(c)) +
+    when(c.n_token_types > 0, T * narrowWidth(c))
   );
 }
 
@@ -256,7 +262,7 @@ function embedFlops(c, T) {
  */
 function headFlops(c, T) {
   const width = embedWidth(c);
-  const projection = when(c.d_embed > 0, 2 * T * c.d_model * width);
+  const projection = when(c.d_embed > 0 && !isNarrow(c), 2 * T * c.d_model * width);
   const changes = Number(c.logit_scale !== 1) + 3 * Number(c.logit_softcap > 0);
   return linear(T, width, headWidth(c), c.bias_head) + projection + T * headWidth(c) * changes;
 }
@@ -266,7 +272,7 @@ function headFlops(c, T) {
  * @param {Config} c
  */
 function transformFlops(c) {
-  const act = c.mlm_head ? activationOf(c) : c.label_transform;
+  const act = c.mlm_head ? headActivation(c) : c.label_transform;
   const normed = (c.mlm_head || c.label_norm) && c.use_norm;
   return (FFN_KINDS[act]?.flops ?? 1) + Number(normed) * normFlops(c.norm);
 }

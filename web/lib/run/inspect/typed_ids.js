@@ -23,7 +23,7 @@ export function typedIds(model, input, what, { addSpecialTokens, pair, tokenType
     if (typeof input !== 'string') fail('bad-option', `pair needs an input given as text, the ${what} is not`);
     if (tokenTypes !== undefined) fail('bad-option', 'tokenTypes cannot be combined with pair, which gives them');
     const both = model.tokenizerForText().encodePair(input, pair, { addSpecialTokens });
-    return { ids: both.ids, types: both.tokenTypes.some((t) => t >= most) ? null : both.tokenTypes };
+    return { ids: model.withRows(both.ids), types: both.tokenTypes.some((t) => t >= most) ? null : both.tokenTypes };
   }
   const ids = model.ids(input, what, addSpecialTokens);
   if (tokenTypes === undefined) return { ids, types: null };

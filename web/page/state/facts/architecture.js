@@ -65,12 +65,21 @@ export function positionKind(c) {
   return c.usePosition === false || (c.position === 'rope' && !rotatesAnywhere(c)) ? 'none' : c.position;
 }
 
-/** What q · k is multiplied by. @param {Config} c */
-export const scoreScale = (c) =>
-  c.scaleScores === false ? 1 : c.scoreScale > 0 ? c.scoreScale : 1 / Math.sqrt(c.dHead);
+/** What q · k is multiplied by in a layer. @param {Config} c @param {number} [layer] */
+export function scoreScale(c, layer = 0) {
+  if (c.scaleScores === false) return 1;
+  const scale = c.scoreScale > 0 ? c.scoreScale : 1 / Math.sqrt(c.dHead);
+  return c.scoresByLayer ? scale / (layer + 1) : scale;
+}
 
 /** Width of a row of the embedding. @param {Config} c */
 export const embedWidth = (c) => c.dEmbed || c.dModel;
+
+/** Whether the embedding is projected after positions, types and its norm. @param {Config} c */
+export const isNarrow = (c) => c.dEmbed > 0 && c.kind === 'encoder';
+
+/** Whether a layer has a norm before attention. @param {Config} c @param {number} layer */
+export const hasNorm1 = (c, layer) => hasNorms(c) && (c.firstNorm !== false || layer > 0);
 
 /** Whether a sublayer reads a norm of the stream. @param {Config} c */
 export const normsBefore = (c) => hasNorms(c) && ['pre', 'sandwich'].includes(c.normPlacement);

@@ -1,7 +1,7 @@
 // parameter_groups.js - the table of parameters by component and by block, each row with the formula that gives its
 // count. A formula is shown only where it gives exactly the count of the file.
 import { groups } from 'd3-array';
-import { embedWidth, isGated } from '../../state/facts/architecture.js';
+import { embedWidth, isGated, isNarrow } from '../../state/facts/architecture.js';
 import { say } from '../../state/base/language.js';
 import { BIASES, COMPONENTS, READ, blockName, componentName } from '../../text/count_text.js';
 import { int } from '../../text/format.js';
@@ -60,7 +60,7 @@ export function byComponent(rows, config) {
     .sort((a, b) => place(a) - place(b))
     .map((list) => {
       const { stack, layer } = list[0];
-      const layers = new Set(list.map((row) => row.layer)).size;
+      const layers = new Set(list.filter((row) => !row.tiedTo).map((row) => row.layer)).size;
       const tied = list.every((row) => row.tiedTo);
       const of = config.kind === 'encoder_decoder' ? stack : null;
       return {
@@ -73,7 +73,7 @@ export function byComponent(rows, config) {
         ...sums(list),
         tied, // every tensor of it is another one's, counted there
         rows: list,
-        ...(tied ? { formula: say`shared with the embedding`, numbers: '' } : formulaOf(list, layers, config)),
+        ...(tied ? { formula: sharedSaid(list[0]), numbers: '' } : formulaOf(list, layers, config)),
       };
     });
 }
@@ -91,7 +91,9 @@ export function byBlock(rows, config) {
     if (layer === null) return parts[0];
     // one block: the formulas of its parts without the factor 1
     const joined = (/** @type {'formula' | 'numbers'} */ key) =>
-      parts.map((part) => part[key].replace(/^1 · /, '')).join(' + ');
+      parts.every((part) => part.tied)
+        ? parts[0][key]
+        : parts.map((part) => part[key].replace(/^1 · /, '')).join(' + ');
     return {
       name: blockName(layer, config.kind === 'encoder_decoder' ? stack : null),
       ...sums(list),
@@ -125,18 +127,27 @@ export const byPart = (rows) =>
       ? [{ part, rows: list, count: sum(list, 'count'), memory, tied: list.every((row) => row.tiedTo) }]
       : [];
   });
+/** What a component without numbers of its own shares. @param {Row} row */
+const sharedSaid = ({ component }) =>
+  component === 'head' ? say`shared with the embedding` : say`shared with an earlier layer`;
 
 /** @typedef {[name: string, number: number, written?: string]} Factor  written: its number, where not in one piece */
-/** Factors of terms by their letters. @param {any} c  the configuration @returns {Record<string, Factor>} */
-const factorsOf = ({ positionOffset: offset, contextLength, ...c }) => ({
+/**
+ * Factors of terms by their letters.
+ * @param {any} c  the configuration
+ * @param {boolean} encodes  whether they are of the encoder of two stacks
+ * @returns {Record<string, Factor>}
+ */
+const factorsOf = ({ positionOffset: offset, contextLength, ...c }, encodes) => ({
   V: ['vocab', c.vocabSize],
   c: ['labels', c.nLabels],
+  U: ['encoder_vocab', c.encoderVocabSize],
   d: ['d', c.dModel],
   'd²': ['d²', c.dModel ** 2, `${c.dModel}²`],
   h: ['h', c.nHeads],
   g: ['h_kv', c.nKvHeads],
   e: ['d_head', c.dHead],
-  f: ['d_ff', c.dFf],
+  f: encodes && c.dEncoderFf ? ['d_encoder_ff', c.dEncoderFf] : ['d_ff', c.dFf],
   m: ['n_experts', c.nExperts],
   x: ['d_expert', c.dExpert],
   s: ['d_shared', c.dSharedExpert],
@@ -162,21 +173,34 @@ function termsOf(rows, layers, c) {
   const times = (/** @type {number} */ n, /** @type {string} */ term) => (n === 1 ? term : `${n} ${term}`);
   const tables = rows.filter((row) => !row.tiedTo && !/_project\./.test(row.name)).length; // two stacks have one each
   const projected = c.dEmbed ? ['w d'] : [];
+  const narrow = isNarrow(c) ? 'w' : 'd';
+  const width = isNarrow(c) ? c.dEmbed : c.dModel;
   const matrices = isGated(c) ? 3 : 2;
   const square = c.nHeads === c.nKvHeads && c.nHeads * c.dHead === c.dModel;
   return /** @type {Record<string, string[]>} */ ({
-    embedding: [times(tables, c.dEmbed ? 'V w' : 'V d'), ...projected],
-    head: [...(c.tieWordEmbeddings ? [] : [`${c.nLabels ? 'c' : 'V'} ${c.dEmbed ? 'w' : 'd'}`]), ...projected],
-    position: [times(tables, 'n d')],
+    embedding: c.encoderVocabSize ? ['U d', 'V d'] : [times(tables, c.dEmbed ? 'V w' : 'V d'), ...projected],
+    head: [
+      ...(c.tieWordEmbeddings
+        ? []
+        : [`${c.nLabels ? 'c' : 'V'} ${c.dEmbed && !(c.nLabels && isNarrow(c)) ? 'w' : 'd'}`]),
+      ...(isNarrow(c) ? [] : projected),
+    ],
+    position: [times(tables, `n ${narrow}`)],
     relative: [times(tables, 'b h')],
-    types: ['t d'],
+    types: [`t ${narrow}`],
     pooler: ['d²'],
-    mlm: ['d²', ...(rows.some(ofNorm) ? [times(sum(rows.filter(ofNorm), 'count') / c.dModel, 'd')] : [])],
+    mlm: [
+      isNarrow(c) && c.mlmHead ? 'w d' : 'd²',
+      ...(rows.some(ofNorm) ? [times(sum(rows.filter(ofNorm), 'count') / width, narrow)] : []),
+    ],
     attention: square ? ['4 d²'] : ['2 h e d', '2 g e d'],
     cross_attention: square ? ['4 d²'] : ['2 h e d', '2 g e d'],
     ffn: [`${matrices} d f`],
     experts: ['m d', `${matrices} m d x`, ...(c.dSharedExpert ? ['d', `${matrices} d s`] : [])],
-    norm: [`${sum(rows, 'count') / layers / c.dModel} d`],
+    norm:
+      rows[0].layer === null
+        ? [`${sum(rows, 'count') / layers / width} ${narrow}`]
+        : [`${sum(rows, 'count') / layers / c.dModel} d`],
     final_norm: [times(tables, 'd')],
   })[kindOf(rows[0])];
 }
@@ -188,10 +212,13 @@ function termsOf(rows, layers, c) {
  * @returns {{ formula: string, numbers: string }} how many tensors there are, where no formula gives the count
  */
 function formulaOf(rows, layers, config) {
-  const { component, layer } = rows[0];
-  const terms = termsOf(rows, layers, config);
+  const { component, stack } = rows[0];
+  // the first block has one norm less
+  const isUneven = component === 'norm' && layers > 1 && config.firstNorm === false;
+  const layer = isUneven ? null : rows[0].layer;
+  const terms = termsOf(rows, isUneven ? 1 : layers, config);
   if (!terms) return { formula: say`${rows.length} tensors`, numbers: '' };
-  const factors = factorsOf(config);
+  const factors = factorsOf(config, config.kind === 'encoder_decoder' && stack === 'encoder');
   const products = terms.map((term) =>
     term.split(' ').map((word) => factors[word] ?? /** @type {Factor} */ ([word, Number(word)])),
   );

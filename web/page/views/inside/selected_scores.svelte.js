@@ -58,7 +58,7 @@ export function scoresOfHead(context) {
       try {
         return {
           key,
-          scale: stage === 'raw' ? 1 : scoreScale(page.run.model?.config ?? {}),
+          scale: stage === 'raw' ? 1 : scoreScale(page.run.model?.config ?? {}, page.attention.head.layer),
           ...(await layerScores(shownAttention(page).point, stage, run.values, page.run.model?.config)),
         };
       } catch (error) {

@@ -4,6 +4,7 @@ import {
   addsPositions,
   hasExperts,
   hasFfn,
+  hasNorm1,
   hasNorms,
   hasTwoStacks,
   isGated,
@@ -39,7 +40,7 @@ function attentionParts(c, layer, n) {
   ];
   const after = when(!c.parallelResidual && !isLast, [`${block}.hook_resid_mid`, VALUES.after]);
   return [
-    ['norm1', hasNorms(c), ofBlockNorm(c, `${block}.ln1`, `${block}.hook_resid_pre`)],
+    ['norm1', hasNorm1(c, layer), ofBlockNorm(c, `${block}.ln1`, `${block}.hook_resid_pre`)],
     ['qkv', true, qkv, c.nKvHeads === c.nHeads ? `3 × [${n}, ${qd}]` : `q [${n}, ${qd}], k v [${n}, ${kd}]`],
     ['heads', true, [[`${at}z`, VALUES.z]], `pattern [${c.nHeads}, ${n}, ${n}]`],
     ['post1', hasNorms(c) && c.normPlacement === 'sandwich', ofNorm(c, `${block}.ln1_post`)],
