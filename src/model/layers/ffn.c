@@ -14,7 +14,7 @@
 enum { STEP = 256 }; /* values that are computed together */
 static const float quick = 1.702f;
 
-/* y = tanh(ln(1 + e^x)), the factor of x in mish: with e = e^x it is e (e + 2) / (e (e + 2) + 2), which is 1 from x = 20
+/* y = tanh(ln(1 + e^x)), the factor of x in mish: with e = e^x it is e (e + 2) / (e (e + 2) + 2), and 1 from x = 20
  * on. */
 static void mish_factor(float *y, const float *x, int32_t n) {
     for (int32_t j = 0; j < n; j++) y[j] = x[j] < 20 ? x[j] : 20;

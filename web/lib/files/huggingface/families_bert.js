@@ -10,7 +10,8 @@ import { BIASED, SIZE_KEYS, activation, family, like } from './families_common.j
  * What may stand before the names of the encoder.
  * @param {string} own  of a model with a head
  */
-export const prefixes = (own) => ['', own, '0.auto_model.']; // the last: sentence-transformers, of a pipeline as one module
+// the last: sentence-transformers, of a pipeline as one module
+export const prefixes = (own) => ['', own, '0.auto_model.'];
 
 /**
  * Whether a checkpoint has a tensor, behind any prefix.

@@ -74,7 +74,7 @@ const euroBert = like(llama, {
   others: /^(lm_head|classifier|dense)\./,
 });
 
-/** ModernBERT (Warner et al. 2024): Llama's order of norms, windows to both sides, no norm before the first attention. */
+/** ModernBERT (Warner et al. 2024): norms as in Llama but for the first attention, windows to both sides. */
 const modernBert = family({
   keys: {
     ...SIZE_KEYS,
@@ -140,7 +140,7 @@ const modernBert = family({
 });
 
 /**
- * ModernBERT's decoder, as in the Ettin models: the same layers with a causal mask, and windows to the left. The head is
+ * ModernBERT's decoder, as in the Ettin models: the same layers with a causal mask, windows to the left. The head is
  * that of the masked language model.
  */
 const modernBertDecoder = like(modernBert, {
