@@ -110,6 +110,7 @@ export const randomVariant = fc
   .filter(([{ kind, norm, ffn }]) => kind === 'decoder' && norm !== 'none' && ffn !== 'none')
   .map(([usual, { position_offset: offset, unused, ...c }]) => ({
     ...usual,
+    mlm_head: false,
     ...c,
     n_experts_used: Math.max(Math.min(c.n_experts, 1), c.n_experts - unused),
     ...(c.n_experts > 0 ? { bias_ffn: false } : { d_shared_expert: 0 }),
