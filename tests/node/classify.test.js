@@ -29,7 +29,7 @@ async function using(source, use, options) {
 
 describe('classifiers as transformers 5.24 saves them', () => {
   for (const { name, config, source, runs } of packedModels('classifiers.bin'))
-    test(name, { skip: config.model_type === 'modernbert' && 'the family is not supported yet' }, () =>
+    test(name, () =>
       using(source, async (model) => {
         assert.deepEqual(model.warnings, []);
         const n = Object.keys(config.id2label ?? { 0: '', 1: '' }).length;

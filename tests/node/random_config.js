@@ -71,7 +71,8 @@ export const randomClassifier = fc
   .map(([usual, { label_pooling: pooling, ...c }]) => ({
     ...usual,
     ...c,
-    ...(usual.kind === 'encoder' && { mlm_head: false, pooler: usual.pooler || pooling === 'pooler' }),
+    mlm_head: false,
+    ...(usual.kind === 'encoder' && { pooler: usual.pooler || pooling === 'pooler' }),
     label_pooling: usual.kind === 'encoder' || pooling === 'none' ? pooling : 'last',
     label_norm: c.label_norm && c.label_transform !== 'none' && usual.norm !== 'none',
   }));

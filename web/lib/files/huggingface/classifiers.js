@@ -48,7 +48,7 @@ function poolingOf(json, usual, unsupported) {
 const modernBert = (json) => ({
   fields: { label_transform: activation(json.classifier_activation ?? 'gelu'), label_norm: true },
   names: { head_transform: '/head.dense', head_norm: '/head.norm', head: '/classifier' },
-  reads: 'classifier_pooling classifier_activation classifier_bias',
+  reads: 'classifier_pooling classifier_activation classifier_bias decoder_bias',
 });
 
 /** Heads of a text by model_type; of decoders, which are not here, a matrix. @type {Record<string, HeadOf>} */

@@ -96,7 +96,7 @@ const modernBert = family({
     'hidden_activation classifier_activation classifier_pooling local_attention global_attn_every_n_layers ' +
     'sliding_window layer_types global_rope_theta local_rope_theta position_embedding_type layer_norm_eps ' +
     'sparse_prediction sparse_pred_ignore_index deterministic_flash_attn reference_compile repad_logits_with_grad ' +
-    'initializer_cutoff_factor',
+    'initializer_cutoff_factor num_key_value_heads',
   derive(json, unsupported, files) {
     const every = json.global_attn_every_n_layers ?? 3;
     if (!Number.isInteger(every) || every < 1) unsupported('global_attn_every_n_layers', every);
