@@ -153,6 +153,9 @@ static double activate(int32_t activation, double x) {
     case GF_GELU_ERF: return x * 0.5 * (1 + erf(x / sqrt(2)));
     case GF_GELU_TANH: return x * 0.5 * (1 + tanh(0.79788456080286535588 * (x + 0.044715 * x * x * x)));
     case GF_SILU: return x / (1 + exp(-x));
+    case GF_QUICK_GELU: return x / (1 + exp(-1.702 * x));
+    case GF_MISH: return x * tanh(log1p(exp(x)));
+    case GF_TANH: return tanh(x);
     }
     return NAN;
 }

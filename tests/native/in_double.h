@@ -68,6 +68,7 @@
 #include "../../src/model/layers/embed.c"
 #include "../../src/model/layers/experts.c"
 #include "../../src/model/layers/ffn.c"
+#include "../../src/model/layers/frozen.c"
 #include "../../src/model/layers/head.c"
 #include "../../src/model/layers/linear.c"
 #include "../../src/model/layers/norm.c"

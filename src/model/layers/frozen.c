@@ -4,7 +4,7 @@
 #include "kernels/kernels.h" /* gf_mat_rows */
 #include <string.h>
 
-enum { TILE = 64 }; /* columns of a result that a thread computes at a time; whole blocks of each type */
+enum { COLUMNS = 64 }; /* columns of a result that a thread computes at a time; whole blocks of each type */
 
 struct product { /* C = A op(W) + beta C */
     const struct gf_pass *p;
@@ -16,15 +16,15 @@ struct product { /* C = A op(W) + beta C */
 
 static int32_t columns_of(const struct product *t) { return t->transposed ? t->w->rows : t->w->cols; }
 
-static void multiply_tile(void *ctx, int32_t tile) {
+static void multiply_columns(void *ctx, int32_t tile) {
     const struct product *t = ctx;
-    const int32_t first = tile * TILE, left = columns_of(t) - first;
-    t->p->training->by_panels(t->transposed, t->n, first, left < TILE ? left : TILE, t->a, t->lda, t->w, t->beta, t->c,
-                              t->ldc);
+    const int32_t first = tile * COLUMNS, left = columns_of(t) - first;
+    t->p->training->by_panels(t->transposed, t->n, first, left < COLUMNS ? left : COLUMNS, t->a, t->lda, t->w, t->beta,
+                              t->c, t->ldc);
 }
 
-static void multiply(struct product t) {
-    gf_pool_run(t.p->pool, multiply_tile, &t, (columns_of(&t) + TILE - 1) / TILE);
+static void multiply_frozen(struct product t) {
+    gf_pool_run(t.p->pool, multiply_columns, &t, (columns_of(&t) + COLUMNS - 1) / COLUMNS);
 }
 
 /* The adapters of a part of a matrix, one after the other: the first at or after `a`; NULL: no more. */
@@ -50,7 +50,7 @@ void gf_frozen_forward(const struct gf_pass *p, const struct gf_linear *w, float
     const int32_t rows = gf_mat_rows(&w->w);
     for (int64_t i = 0; w->b && i < n; i++) memcpy(y + i * rows, w->b, (size_t)rows * sizeof *y);
     for (const struct gf_mat *part = &w->w; part; y += part->rows, part = part->next) {
-        multiply((struct product){p, 1, n, part->cols, rows, x, part, w->b ? 1 : 0, y});
+        multiply_frozen((struct product){p, 1, n, part->cols, rows, x, part, w->b ? 1 : 0, y});
         add_adapters(p, part, y, rows, x, n);
     }
 }
@@ -75,7 +75,7 @@ void gf_frozen_backward(const struct gf_pass *p, const struct gf_linear *w, floa
                         const float *x, int32_t n) {
     const int32_t rows = gf_mat_rows(&w->w);
     for (const struct gf_mat *part = &w->w; part; dy += part->rows, part = part->next) {
-        if (dx) multiply((struct product){p, 0, n, rows, part->cols, dy, part, add ? 1 : 0, dx});
+        if (dx) multiply_frozen((struct product){p, 0, n, rows, part->cols, dy, part, add ? 1 : 0, dx});
         add = 1;
         adapters_backward(p, part, dx, dy, rows, x, n);
     }
