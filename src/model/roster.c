@@ -60,7 +60,8 @@
     BLOCKS(c->kind == GF_DECODER, "blocks.", GF_STACK_DECODER, c->n_layers, w->blocks, 0)                              \
     PART(c->final_norm, "final_norm.", final_norm, GF_C_FINAL_NORM, w->final_norm)                                     \
     PART(c->pooler, "pooler.", dense, GF_C_HEAD, w->pooler)                                                            \
-    PART(c->mlm_head || c->label_transform != GF_LABEL_NONE, "head_transform.", transform, GF_C_HEAD, w->head_transform)\
+    PART(c->mlm_head || c->label_transform != GF_LABEL_NONE, "head_transform.", transform, GF_C_HEAD,                  \
+         w->head_transform)                                                                                            \
     PART((c->mlm_head && !gf_embed_narrow(c)) || c->label_norm, "head_norm.", norm, GF_C_HEAD, w->head_norm)           \
     PART(c->mlm_head &&gf_embed_narrow(c), "head_norm.", narrow_norm, GF_C_HEAD, w->head_norm)                         \
     COMPONENT(GF_C_HEAD)                                                                                               \

@@ -103,7 +103,7 @@ describe('prompts', () => {
     assert.ok((await writtenBy('hermes', parts, { continue: true })).text.endsWith('assistant\nIt will'));
     const silent = { chatTemplate: '{{ messages[0].content }}', toolTemplate: null, special };
     const continued = chatPrompt(silent, messages, { continue: true }, async () => '');
-    await refused(continued, 'bad-option', /does not write the content/);
+    await refused(continued, 'bad-option', /leaves out the last message/);
     const called = [...conversations.question, { role: 'assistant', content: null }];
     await refused(writtenBy('hermes', called, { continue: true }), 'bad-option', /last message has no content/);
   });

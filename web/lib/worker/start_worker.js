@@ -14,7 +14,7 @@ import { spawn, spawnText } from '../base/spawn.js';
  */
 
 const SILENT =
-  "the worker you passed did not answer: it must import 'glassformer/worker'; look for its errors in the console";
+  'the worker you passed did not answer: it has to load glassformer/worker; look for its errors in the console';
 
 const NAMES = { worker: 'glassformer', train_worker: 'glassformer training' };
 

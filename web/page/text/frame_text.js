@@ -9,8 +9,6 @@ export const HEADER = {
   name: 'glassformer',
   line: say`A real language model, running in your browser. Choose anything to see inside.`,
   none: say`no model yet`,
-  toLight: say`Light theme`,
-  toDark: say`Dark theme`,
   figures: say`Save figures`,
   share: say`Share and save`,
   present: say`Present`,
@@ -19,6 +17,8 @@ export const HEADER = {
 };
 
 export const FOOTER = {
+  toLight: say`Light theme`,
+  toDark: say`Dark theme`,
   stays: say`Everything runs in this tab. No text, no file and no number leaves it.`,
   labs: say`Replicate a paper in this tab:`,
   labLinks: { induction: say`induction heads form`, grokking: say`grokking: from memorising to a rule` },

@@ -26,8 +26,8 @@ import { checkedResponse } from '../../base/checks.js';
 export const failWebPage = (name) =>
   fail(
     'html',
-    `${name}: the server sent an HTML page instead of a model file, as many do for unknown paths: check the path, and ` +
-      'that the file is in the public folder',
+    `${name}: the server sent an HTML page instead of a model file, as many do for unknown paths: check the path, ` +
+      'and that the file is in the public folder',
   );
 
 const inNode = Boolean(globalThis.process?.versions?.node) && typeof window === 'undefined';

@@ -267,8 +267,8 @@ const NANOCHAT_NAMES = {
 const areNanochats = (files) => !!files?.has('transformer.h.0.attn.c_q.weight');
 
 /**
- * nanochat: norms without weights, also of the embedding, and of rotated q and k; the square of ReLU. It rotates the other way round,
- * which swaps the halves of each head's q and k. Its own program adds the precision of f32 in norms.
+ * nanochat: norms without weights, also of the embedding, and of rotated q and k; the square of ReLU. It rotates the
+ * other way round, which swaps the halves of each head's q and k. Its own program adds the precision of f32 in norms.
  */
 const nanochat = like(llama, {
   keys: { bias_ffn: undefined, logit_softcap: 'final_logit_softcapping' },

@@ -38,7 +38,7 @@ const sum = (rows, key) => rows.reduce((n, row) => n + row[key], 0);
 const sums = (rows) => ({ count: sum(rows, 'count'), bytes: sum(rows, 'bytes') });
 
 /** What a row is listed under: its component, or a part of it that is counted in another way. @param {Row} row */
-const kindOf = ({ name, component }) => KINDS.find(([pattern]) => pattern.test(name))?.[1] ?? component;
+export const kindOf = ({ name, component }) => KINDS.find(([pattern]) => pattern.test(name))?.[1] ?? component;
 /** @type {[RegExp, string][]} */
 const KINDS = [
   [/relative_bias\./, 'relative'],
@@ -105,28 +105,6 @@ export function byBlock(rows, config) {
   });
 }
 
-/** The parts of the machine in order, each with the components of the table that belong to it. @type {[string, RegExp][]} */
-const PARTS = [
-  ['embedding', /^(?:embedding|position|types)$/],
-  ['attention', /^(?:attention|cross_attention|relative)$/],
-  ['ffn', /^(?:ffn|experts)$/],
-  ['norm', /norm$/],
-  ['head', /^(?:head|pooler|mlm)$/],
-];
-
-/**
- * Rows by the part of the machine that they make up; memory: bytes in linear memory. A part that the model lacks has no
- * entry.
- * @param {Row[]} rows
- */
-export const byPart = (rows) =>
-  PARTS.flatMap(([part, of]) => {
-    const list = rows.filter((row) => of.test(kindOf(row)));
-    const memory = list.reduce((n, row) => n + (row.memoryBytes ?? row.bytes), 0);
-    return list.length
-      ? [{ part, rows: list, count: sum(list, 'count'), memory, tied: list.every((row) => row.tiedTo) }]
-      : [];
-  });
 /** What a component without numbers of its own shares. @param {Row} row */
 const sharedSaid = ({ component }) =>
   component === 'head' ? say`shared with the embedding` : say`shared with an earlier layer`;
