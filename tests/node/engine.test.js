@@ -32,7 +32,14 @@ describe('engine and JavaScript agree', () => {
         const more = /llama3|yarn|dynamic|longrope/.test(value)
           ? { rope_original_context: 4, rope_short_factors: factors, rope_long_factors: factors }
           : {};
-        assert.equal(completeConfig({ ...base, ...more, [field]: value })[field], value);
+        const labels = field.startsWith('label_') && {
+          n_labels: 2,
+          kind: field === 'label_pooling' && value !== 'last' ? 'encoder' : 'decoder',
+          pooler: value === 'pooler',
+        };
+        const config = { ...base, ...more, ...labels, [field]: value };
+        if (field === 'head_activation' && value.includes('glu')) assert.throws(() => completeConfig(config), /a gate/);
+        else assert.equal(completeConfig(config)[field], value);
       }
       if (field) assert.throws(() => completeConfig({ ...base, [field]: 'else' }), { code: 'bad-config' });
     }
@@ -118,10 +125,10 @@ describe('memory', () => {
       placed = model.parameters.rows.filter((r) => r.address);
     assert.equal(start, Math.min(...placed.map((r) => r.address)));
     assert.ok(placed.every((r) => r.address + r.memoryBytes <= start + bytes));
-    // 6 layers, 6 heads of 32, two blocks of 64 positions, keys and values in int8 with a float scale each
-    assert.equal(session.bytes, 6 * 6 * 2 * 64 * 2 * (32 + 4));
+    // 6 layers, 6 heads of 32, two blocks of 64 positions, keys and values in f16
+    assert.equal(session.bytes, 6 * 6 * 2 * 64 * 2 * 32 * 2);
     const { nLayers, nKvHeads, dHead } = model.config;
-    assert.deepEqual([nLayers, nKvHeads, dHead, model.kvDtype], [6, 6, 32, 'q8_0']);
+    assert.deepEqual([nLayers, nKvHeads, dHead, model.kvDtype], [6, 6, 32, 'f16']);
     assert.equal(estimate(model.config, { contextLength: 128, kvDtype: model.kvDtype }).kvBytes, session.bytes);
   });
 

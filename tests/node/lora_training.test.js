@@ -261,7 +261,7 @@ test('what cannot be trained is refused with a sentence', async () => {
   for (const option of [{ muon: true }, { vocabSize: 300 }, { average: 0.9 }, { initStd: 0.1 }, { tokenizer: {} }])
     await refused(first(model, { lora: {}, ...option }), 'bad-option', new RegExp(Object.keys(option)[0]));
   await refused(first({ d_model: 16, n_layers: 1, n_heads: 2 }, { lora: {} }), 'bad-argument', /a loaded model/);
-  await refused(first(model, {}), 'bad-argument', /the option lora/);
+  await refused(first(model, {}), 'bad-argument', /pass \{ lora: \{\} \}/);
   await refused(first(model, { lora: { from: 7 } }), ['bad-argument', 'bad-option']);
   await refused(first(model, { lora: {} }, 'a text'), 'no-tokenizer');
   await refused(first(model, { lora: {} }, { examples: [[999]] }), 'bad-token');
