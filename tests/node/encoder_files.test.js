@@ -97,7 +97,7 @@ describe('tensor names', () => {
       ['position_embedding_type', 'relative_key'],
       ['is_decoder', true],
       ['add_cross_attention', true],
-      ['hidden_act', 'tanh'],
+      ['hidden_act', 'laplace'],
     ])
       await assert.rejects(open(tensors, { [key]: value }), (error) =>
         error.message.includes(key === 'hidden_act' ? 'ffn' : key),

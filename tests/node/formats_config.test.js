@@ -56,9 +56,9 @@ test('features of a config.json that the engine lacks are refused, and named', (
       /add_cross_attention/,
     ],
     [
-      { model_type: 'gpt2', n_embd: 8, n_layer: 1, n_head: 2, vocab_size: 6, activation_function: 'mish' },
+      { model_type: 'gpt2', n_embd: 8, n_layer: 1, n_head: 2, vocab_size: 6, activation_function: 'laplace' },
       'bad-config',
-      /mish/,
+      /laplace/,
     ],
     [
       {

@@ -43,17 +43,17 @@ describe('options of load and create', () => {
       message: /kvDtype is "q4_0", expected one of f32,f16,q8_0/,
     });
   });
-  test('without kvDtype the cache is q8_0 for quantised weights and f32 for others', async () => {
+  test('without kvDtype the cache is f16 for quantised weights and f32 for others', async () => {
     const kvDtype = async (options) => {
       const model = await load(gguf, options);
       model.dispose();
       return model.kvDtype;
     };
-    assert.equal(await kvDtype({ dtype: 'keep' }), 'q8_0');
-    assert.equal(await kvDtype({ dtype: 'q4_0', worker: true }), 'q8_0');
+    assert.equal(await kvDtype({ dtype: 'keep' }), 'f16');
+    assert.equal(await kvDtype({ dtype: 'q4_0', worker: true }), 'f16');
     assert.equal(await kvDtype({ dtype: 'f16' }), 'f32');
     assert.equal(await kvDtype({ dtype: 'f32' }), 'f32');
-    assert.equal(await kvDtype({ dtype: 'keep', kvDtype: 'f16' }), 'f16');
+    assert.equal(await kvDtype({ dtype: 'keep', kvDtype: 'q8_0' }), 'q8_0');
   });
   test('other types and the names that dtype and kvDtype had before are refused', async () => {
     for (const [name, value] of [

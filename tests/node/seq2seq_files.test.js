@@ -118,15 +118,7 @@ describe('malformed files and features that are missing', () => {
       /\[1, 112\]/,
     ],
     ['heads that do not divide', 'bart', () => {}, { encoder_attention_heads: 5 }, 'bad-config', /n_encoder_heads 5/],
-    ['another width in the encoder', 'bart', () => {}, { encoder_ffn_dim: 8 }, 'unsupported', /encoder_ffn_dim/],
-    [
-      'another vocabulary in the decoder',
-      'marian',
-      () => {},
-      { decoder_vocab_size: 9 },
-      'unsupported',
-      /decoder_vocab_size/,
-    ],
+    ['another width in the encoder', 'bart', () => {}, { encoder_ffn_dim: 8 }, 'bad-shape', /encoder\.layers\.0\.fc1/],
     ['norms before the sublayers', 'bart', () => {}, { normalize_before: true }, 'unsupported', /normalize_before/],
     [
       'learned positions in one stack',

@@ -81,7 +81,7 @@ for (const [name, [changes, has, says]] of Object.entries(CONCEPTS))
       const { config, parameters } = model;
       addsUp(name, config, parameters);
       const points = new Set(await model.points());
-      const rows = await model.trace([3]);
+      const rows = await model.trace([3], config.kind === 'encoder_decoder' ? { source: [1] } : {});
       for (let layer = 0; layer < config.nLayers; layer++) {
         const stages = stagesOf(config, parameters.rows, layer, 1, 0);
         assert.equal(
@@ -91,7 +91,10 @@ for (const [name, [changes, has, says]] of Object.entries(CONCEPTS))
         );
         for (const [point] of stages.flatMap((stage) => stage.points)) assert.ok(points.has(point), point);
       }
-      for (const [id, there] of Object.entries(has)) assert.equal(id in byId(config, parameters.rows, 0), there, id);
+      for (const [place, there] of Object.entries(has)) {
+        const [id, layer = 0] = place.split('@');
+        assert.equal(id in byId(config, parameters.rows, Number(layer)), there, place);
+      }
       for (const [place, patterns] of Object.entries(says)) {
         const [id, layer = 0] = place.split('@');
         const { title, formula, words } = byId(config, parameters.rows, Number(layer))[id];

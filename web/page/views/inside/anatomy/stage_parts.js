@@ -115,7 +115,7 @@ export function partsOfPass(c, layer, n, m) {
   const final = [
     ...(c.finalNorm ? ofNorm(c, `${whole}ln_final`, c.useFinalNorm !== false) : []),
     ...when(c.finalNorm, [last, VALUES.read]),
-    ...(c.mlmHead ? ofNorm(c, 'mlm_head.ln') : []),
+    ...(c.mlmHead && c.kind === 'encoder' ? ofNorm(c, 'mlm_head.ln') : []),
     ...when(c.pooler, ['pooler.hook_pooler_out', VALUES.pooled]),
     ...when(['first', 'mean', 'pooler'].includes(c.labelPooling), ['classifier.hook_input', VALUES.labelled]),
   ];
