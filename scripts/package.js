@@ -93,7 +93,10 @@ function writeEmbedded(name, copies) {
 const oneFile = (entry, name, external) =>
   build({
     ...common,
-    ...(name.endsWith('.iife.js') ? { format: 'iife', globalName: 'glassformer' } : { format: 'esm' }),
+    // ASCII: a page without a declared encoding reads a classic script in its own
+    ...(name.endsWith('.iife.js')
+      ? { format: 'iife', globalName: 'glassformer', charset: 'ascii' }
+      : { format: 'esm' }),
     entryPoints: [join(lib, 'api', entry)],
     outfile: join(part, name),
     minify: true,

@@ -23,7 +23,7 @@ const optional = (own) => repeat(own, 0, 1);
 const marked = (value) =>
   sequence(
     ...value
-      .split(/(<[|｜][^<>]*?[|｜]>|<\/?\w+>|\[[A-Z_]+\])/)
+      .split(/(<[|\uff5c][^<>]*?[|\uff5c]>|<\/?\w+>|\[[A-Z_]+\])/)
       .map((part, i) => (i % 2 ? choice(text(part), { special: part }) : text(part)))
       .filter((part) => !('text' in part) || part.text),
   );
