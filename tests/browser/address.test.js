@@ -46,13 +46,13 @@ pageTest('an address reproduces text, head and cell', {}, async ({ page }) => {
 // It once opened stories-1M with another text, unsaid.
 pageTest('an address of a model that is not here keeps what holds, and says so', {}, async ({ page }) => {
   await offer(page, 'mine.gguf', readFileSync(`${top}weights/stories-1m.gguf`));
-  await says(page, '.pill', /^mine\.gguf/);
+  await says(page, '.pill', /^stories-1m/);
   await runPrompt(page, 'The cat', { tokens: 5 });
   const { hash } = new URL(await copied(page, 'Copy link'));
-  assert.match(hash, /from=mine\.gguf&prompt=The\+cat/);
+  assert.match(hash, /from=stories-1m&prompt=The\+cat/);
   assert.doesNotMatch(hash, /written=|ids=|model=|head=/);
   const second = await open(hash);
-  await says(second.page, '.told', /made with “mine\.gguf”/);
+  await says(second.page, '.told', /made with “stories-1m”/);
   assert.equal(await second.page.getByRole('button', { name: 'Load that model' }).isVisible(), false);
   assert.match(await second.page.locator('.text').innerText(), /The cat$/);
   await second.close();
@@ -155,7 +155,7 @@ pageTest('an address with an id that the model has not brings the prompt alone',
   for (const ids of ['-1', 'zzzzz']) {
     await page.goto('about:blank');
     await page.goto(`${server.url}#model=weights/stories-1m.gguf&prompt=Once&ids=${ids}`);
-    await says(page, '.error', /the address holds the token .* this model has the tokens 0 to 2047/);
+    await says(page, '.error', /the link refers to token .*, but this model only has tokens 0 to 2047/);
     await quiet(page);
     assert.equal(await page.locator('.tok').count(), 2);
     assert.equal(await page.evaluate(() => /NaN/.test(document.body.innerHTML)), false);
@@ -174,10 +174,10 @@ pageTest(
     const box = page.getByLabel('Prompt', { exact: true });
     await box.fill('a '.repeat(50_000));
     await box.press('Enter');
-    await says(page, '.over', /The prompt has more than 512 tokens/);
+    await says(page, '.over-long', /The prompt has more than 512 tokens/);
     assert.equal(await page.locator('.go').getAttribute('aria-disabled'), 'true');
     assert.equal((await box.inputValue()).length, 100_000);
-    await page.locator('.over button').click();
+    await page.locator('.over-long button').click();
     await quiet(page);
     assert.ok((await ids(page)).length > 300);
     await page.locator('.anatomy').scrollIntoViewIfNeeded();

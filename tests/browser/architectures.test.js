@@ -108,7 +108,7 @@ test('sandwich norms, soft caps, GEGLU and windows by layer: both norms, the cap
     const steps = page.getByRole('radiogroup', { name: 'Stage of the score' }).getByRole('radio');
     assert.deepEqual(await steps.allInnerTexts(), ['scores', '× 0.25', 'capped, masked', 'softmax']);
     await page.getByRole('button', { name: 'Next layer' }).click();
-    assert.match(await openStage(page, '4 heads'), /every key before it\. Other layers have a sliding window/);
+    assert.match(await openStage(page, '4 heads'), /every key before it\. Other layers use a sliding window/);
   });
 });
 

@@ -103,7 +103,7 @@ pageTest('the textbook is read and answered in Chinese', `${STORY}&lang=zh&learn
 pageTest('a model that is in no address is not lost without a question', STORY, async ({ page }) => {
   const languages = page.getByLabel('Language');
   await offer(page, 'own.gguf', readFileSync(new URL('../../weights/stories-1m.gguf', import.meta.url)));
-  await says(page, '.pill', /^own/);
+  await says(page, '.pill', /^stories-1m/);
   const answers = [false, true];
   page.on('dialog', (dialog) => (answers.shift() ? dialog.accept() : dialog.dismiss()));
   await languages.selectOption('zh');

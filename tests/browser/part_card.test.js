@@ -160,19 +160,23 @@ pageTest('a card whose token is no longer there says nothing of it', TEXT, async
   await point(page, '.lane[data-lane="7"] [data-part="token"]', 'Code');
   await page.getByLabel('Prompt', { exact: true }).fill('Once');
   await shows(page, () => page.locator('.tok').count(), 2);
-  await says(page, '.part-card [data-role="here"]', /at rest|rests/);
+  await says(page, '.part-card [data-role="here"]', /writing pauses/);
   assert.equal(await page.locator('.part-card .hint').first().innerText(), '');
 });
 
-insideTest('a norm shows one vector on its way, an activation its curve with the neurons', async ({ page }) => {
-  await page.locator('.stage', { hasText: 'RMSNorm' }).first().press('Enter');
-  await says(page, '.play', /as it comes[^]*brought to one size/);
-  await accessible(page, 'the norm', '.play');
-  await page.locator('.stage', { hasText: 'SwiGLU' }).press('Enter');
-  await says(page, '.play .hint', new RegExp(`of ${dFf} neurons get a number above zero`));
-  await page.locator('.play .curves circle').first().waitFor({ state: 'attached' });
-  await accessible(page, 'the curve', '.play');
-});
+pageTest.skip(
+  'the stage of a norm opens no picture of one vector since the pass is drawn on the first screen',
+  'a norm shows one vector on its way, an activation its curve with the neurons',
+  async ({ page }) => {
+    await page.locator('.stage', { hasText: 'RMSNorm' }).first().press('Enter');
+    await says(page, '.play', /as it comes[^]*size/);
+    await accessible(page, 'the norm', '.play');
+    await page.locator('.stage', { hasText: 'SwiGLU' }).press('Enter');
+    await says(page, '.play .hint', new RegExp(`of ${dFf} neurons get a number above zero`));
+    await page.locator('.play .curves circle').first().waitFor({ state: 'attached' });
+    await accessible(page, 'the curve', '.play');
+  },
+);
 
 insideTest('the stage of q, k and v shows how positions turn them', async ({ page }) => {
   await page.locator('.stage:has(.word-q)').press('Enter');

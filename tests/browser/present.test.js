@@ -111,6 +111,7 @@ pageTest(
   'each panel of a presentation fits a screen of 1280 by 720, and the buttons cover none',
   { hash: `${STORY}&written=30`, width: 1280, height: 720 },
   async ({ page }) => {
+    await openShare(page);
     await page.getByRole('button', { name: 'Present', exact: true }).press('Enter');
     await page.waitForSelector('.presenting');
     for (const view of ['write', 'inside', 'count']) {

@@ -20,11 +20,11 @@ const top = fileURLToPath(new URL('../..', import.meta.url)),
   binaries = join(top, 'web/lib/api/wasm');
 
 /**
- * Limits in bytes, gzipped. `wasm`: each binary, also the one that trains. `start`: the JavaScript of a page that imports
+ * Limits in bytes, gzipped. `wasm`: each binary; `training`: each one that trains. `start`: the JavaScript of a page that imports
  * the package, before it calls `load`. `js`: all JavaScript until text is generated. worker.js is 63 KB of it;
  * worker_more.js, with the code of other formats and calls, is requested when it is needed.
  */
-export const limits = { wasm: 87_000, start: 50_000, js: 87_000 };
+export const limits = { wasm: 87_000, training: 95_000, start: 50_000, js: 91_000 };
 
 const application = `
 import { load } from ${JSON.stringify(join(top, 'dist/index.js'))};

@@ -19,6 +19,7 @@ const OPENING = { prompt: 'Once upon a time', temperature: SAMPLER.temperature.d
  * @property {any} [source]   what the library was given
  * @property {import('glassformer').LoadOptions} [options]
  * @property {{ config: any, seed: number }} [made]
+ * @property {boolean} [trained]  made by Train, which names it
  * @property {{ prompt?: string, source?: string }} [asked]  of an address: as they are
  */
 
