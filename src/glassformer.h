@@ -300,7 +300,6 @@ GF_LAST(label_transform, GF_LABEL_SILU)
     X(c->kind == GF_ENCODER_DECODER || c->shared_embedding, "only an encoder_decoder can have two embeddings")         \
     X(c->kind != GF_ENCODER || !c->causal || !c->mlm_head, "mlm_head does not fit causal true of an encoder")          \
     X(c->n_labels == 0 || !c->mlm_head, "{n_labels} does not fit mlm_head")                                            \
-    X(c->n_labels == 0 || !c->tie_word_embeddings, "{n_labels} does not fit tie_word_embeddings")                      \
     X(c->n_labels > 0 || (c->label_pooling == GF_LABELS_OF_EACH && c->label_transform == GF_LABEL_NONE),               \
       "{label_pooling} and {label_transform} need n_labels above 0")                                                   \
     X(c->label_transform != GF_LABEL_NONE || !c->label_norm, "label_norm needs a label_transform")                     \

@@ -222,8 +222,10 @@ int32_t gf_config_check(const struct gf_config *cfg, struct gf_error *err) {
         const int32_t status = check_field(cfg, i, err);
         if (status != GF_OK) return status;
     }
-    if (cfg->kind != GF_ENCODER && cfg->pooler) /* gf_config_complete clears both flags */
+    if (cfg->kind != GF_ENCODER && cfg->pooler) /* gf_config_complete clears these flags */
         return gf_fail(err, GF_ERR_CONFIG, "pooler needs kind encoder");
+    if (cfg->n_labels > 0 && cfg->tie_word_embeddings)
+        return gf_fail(err, GF_ERR_CONFIG, "n_labels does not fit tie_word_embeddings");
     if (cfg->kind == GF_ENCODER_DECODER && cfg->mlm_head)
         return gf_fail(err, GF_ERR_CONFIG, "mlm_head does not fit kind encoder_decoder");
     return check_rules(cfg, NULL, err);

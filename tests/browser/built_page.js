@@ -119,15 +119,7 @@ const testOf =
       }
     });
 /** A test with a page that is ready, which must not complain. */
-export const pageTest = Object.assign(testOf(open), {
-  /**
-   * A test of a known defect.
-   * @param {string} why
-   * @param {string} name
-   * @param {...any} _rest
-   */
-  skip: (why, name, ..._rest) => test(name, { skip: why }, () => {}),
-});
+export const pageTest = testOf(open);
 
 /**
  * Tests of one page, which the first of them opens: each begins in its view and with what the ones before it left.

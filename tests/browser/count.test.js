@@ -152,12 +152,8 @@ pageTest(
   '#model=weights/dates/&source=3 JAN 2001&prompt=&t=0&written=10',
   async ({ page }) => {
     await openView(page, 'count');
-    await says(page, '.card.memory', /kv cache of 11 tokens and 10 of the source/);
-    const predicted = await page
-      .locator('.card.memory tr', { hasText: 'kv cache of' })
-      .locator('td')
-      .first()
-      .textContent();
+    await says(page, '.memory', /kv cache of 11 tokens and 10 of the source/);
+    const predicted = await page.locator('.memory tr', { hasText: 'kv cache of' }).locator('td').first().textContent();
     assert.equal(read(predicted.replaceAll(',', '')), 2 * 2 * 64 * 4 * (11 + 10)); // k and v, two layers, d_model, f32
     const kinds = await page.locator('.map .piece').evaluateAll((list) => list.map((e) => e.className));
     // the worker has written to the end of the text, whose cache is free again
@@ -167,9 +163,9 @@ pageTest(
 
 // 717,568 bytes predicted, 796,672 there, and not a word about the difference.
 countTest('the difference between the bytes of the file and those of memory is named', async ({ page }) => {
-  await says(page, '.card.memory .hint', /bytes more because the scales of quantised blocks are f32 there/);
-  const [, predicted, actual] = (await cells(page, '.card.memory tbody tr'))[0];
-  const said = read(/([\d,]+) bytes more/.exec(await page.locator('.card.memory .hint').innerText())[1]);
+  await says(page, '.memory .hint', /bytes more because the scales of quantised blocks are f32 there/);
+  const [, predicted, actual] = (await cells(page, '.memory tbody tr'))[0];
+  const said = read(/([\d,]+) bytes more/.exec(await page.locator('.memory .hint').innerText())[1]);
   assert.equal(said, read(actual) - read(predicted));
 });
 
@@ -187,7 +183,7 @@ pageTest(
         (n) => Number(/(\d+)/.exec(document.querySelector('#h-cost small').textContent)[1]) >= n,
         n,
       );
-      const [name, predicted, actual] = (await cells(page, '.card.memory tbody tr'))[1];
+      const [name, predicted, actual] = (await cells(page, '.memory tbody tr'))[1];
       assert.ok(read(predicted) <= read(actual), `${name}: ${predicted} predicted, ${actual} actual`);
       const held = Number(/(\d+) (?:tokens|positions)/.exec(name)[1]);
       assert.equal(read(predicted), held * perPosition, name);

@@ -113,7 +113,7 @@ const PANELS = {
   count: {
     '.parameters': () => /\d/.test(document.querySelector('.parameters .total .count').textContent),
     '.trace': () => /\d/.test(document.querySelector('.trace tfoot td')?.textContent ?? ''),
-    '.card.memory': () =>
+    '.memory': () =>
       document.querySelectorAll('.memory .piece').length > 3 &&
       document.querySelectorAll('.memory tbody tr').length > 0,
   },

@@ -164,19 +164,15 @@ pageTest('a card whose token is no longer there says nothing of it', TEXT, async
   assert.equal(await page.locator('.part-card .hint').first().innerText(), '');
 });
 
-pageTest.skip(
-  'the stage of a norm opens no picture of one vector since the pass is drawn on the first screen',
-  'a norm shows one vector on its way, an activation its curve with the neurons',
-  async ({ page }) => {
-    await page.locator('.stage', { hasText: 'RMSNorm' }).first().press('Enter');
-    await says(page, '.play', /as it comes[^]*size/);
-    await accessible(page, 'the norm', '.play');
-    await page.locator('.stage', { hasText: 'SwiGLU' }).press('Enter');
-    await says(page, '.play .hint', new RegExp(`of ${dFf} neurons get a number above zero`));
-    await page.locator('.play .curves circle').first().waitFor({ state: 'attached' });
-    await accessible(page, 'the curve', '.play');
-  },
-);
+insideTest('a norm shows one vector on its way, an activation its curve with the neurons', async ({ page }) => {
+  await page.locator('.stage', { hasText: 'RMSNorm' }).first().press('Enter');
+  await says(page, '.play', /as it comes[^]*brought to one size/);
+  await accessible(page, 'the norm', '.play');
+  await page.locator('.stage', { hasText: 'SwiGLU' }).press('Enter');
+  await says(page, '.play .hint', new RegExp(`of ${dFf} neurons are positive`));
+  await page.locator('.play .curves circle').first().waitFor({ state: 'attached' });
+  await accessible(page, 'the curve', '.play');
+});
 
 insideTest('the stage of q, k and v shows how positions turn them', async ({ page }) => {
   await page.locator('.stage:has(.word-q)').press('Enter');

@@ -74,8 +74,7 @@ for (const [width, height] of [
   [1440, 900],
   [390, 844],
 ])
-  pageTest.skip(
-    'pages Logits and Sampling light a panel that is not open on the new first screen',
+  pageTest(
     `what a page lights is in view, at ${width} x ${height}`,
     { hash: address('embedding'), width, height },
     async ({ page }) => {

@@ -222,6 +222,7 @@ static void impossible_configurations_are_refused(void) {
     REFUSED(c.kind = 9, "kind is 9, expected one of decoder, encoder, encoder_decoder");
     REFUSED(c.causal = 7, "causal is 7, expected true or false");
     REFUSED(c.pooler = 1, "pooler needs kind encoder");
+    REFUSED((c.n_labels = 2, c.tie_word_embeddings = 1), "n_labels does not fit tie_word_embeddings");
     REFUSED((c.kind = GF_ENCODER_DECODER, c.n_encoder_layers = 1, c.mlm_head = 1), "mlm_head does not fit kind");
     REFUSED(c.kind = GF_ENCODER_DECODER, "n_encoder_layers");
     REFUSED((c.n_heads = c.n_kv_heads = 4096, c.d_head = 4096), "n_heads 4096", "d_head 4096");

@@ -65,7 +65,7 @@ export function mapOf({ run: { model, memory }, text: { tokens, sourceTokens } }
       [
         say`kv cache of ${filled.words}`,
         int(filled.bytes),
-        actual('kv cache') ? int(actual('kv cache')) : say`not allocated yet`,
+        actual('kv cache') ? int(actual('kv cache')) : say`not allocated`,
       ],
       [say`Total`, '', int(memory.totalBytes)],
     ],
