@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 
 /** How long what a test waits for may take, in ms: only what never comes takes that long, however busy the machine is. */
-export const PATIENCE = 40_000;
+export const PATIENCE = 240_000;
 
 /** @param {number} ms */
 export const sleep = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
