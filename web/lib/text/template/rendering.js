@@ -1,57 +1,20 @@
-// rendering.js - evaluates the syntax tree of a template
-import { attributeOf, itemOf } from './attributes.js';
+// rendering.js - a template while it is rendered: its text, calls, loops, macros and blocks
+import { EXPRESSIONS } from './expression_rules.js';
 import { FILTERS } from './filters.js';
 import { escape } from './html_text.js';
 import { LoopContext } from './loop_context.js';
 import { bound } from './call_arguments.js';
 import { undeclared } from './name_scopes.js';
-import { COMPARISONS, isTrue, iterated, listOf, operated, sliceOf } from './operators.js';
-import { isNumber, negated, toFloat } from './python_numbers.js';
-import { joined, str } from './python_text.js';
-import {
-  Dict,
-  Generator,
-  Markup,
-  Opaque,
-  Tuple,
-  Undefined,
-  isText,
-  textOf,
-  typeName,
-  tupleOf,
-} from './python_values.js';
+import { isTrue, iterated, listOf } from './operators.js';
+import { str } from './python_text.js';
+import { Dict, Generator, Markup, Opaque, Undefined, textOf, typeName, tupleOf } from './python_values.js';
+import { STATEMENTS } from './statement_rules.js';
 import { NamespaceValue } from './template_globals.js';
 import { checkSize, deeper, enter, leave, step } from './template_limits.js';
+import { Scope, UNSET } from './template_scope.js';
 import { TESTS } from './value_tests.js';
 
 /** @import { Node } from './expression_parser.js' */
-
-/** The value of a name that a scope has and has not set. */
-const UNSET = Symbol('unset');
-
-/** The variables of a scope, and the scope around it. */
-export class Scope {
-  /** @type {Map<string, any>} */
-  values = new Map();
-
-  /**
-   * @param {Scope | null} outer
-   * @param {string[]} [unset]
-   */
-  constructor(outer, unset = []) {
-    this.outer = outer;
-    for (const name of unset) this.values.set(name, UNSET);
-  }
-
-  /** @param {string} name @returns {any} */
-  get(name) {
-    for (let scope = /** @type {Scope | null} */ (this); scope; scope = scope.outer) {
-      const value = scope.values.get(name);
-      if (value !== undefined) return value === UNSET ? undefined : value;
-    }
-    return undefined;
-  }
-}
 
 /**
  * How a list of statements ended: at its end, or at a `break` or `continue`.
@@ -413,121 +376,3 @@ export class Rendering {
     return new Opaque('TemplateReference', { attribute });
   }
 }
-
-/** @typedef {(rendering: Rendering, node: Node, scope: Scope) => any} Rule */
-
-/** What statements do; they return how they end. @type {Record<string, Rule>} */
-const STATEMENTS = {
-  Data: (r, { text }) => r.data(text),
-  Output: (r, { node }, scope) => r.print(r.evaluate(node, scope)),
-  Print: (r, { nodes }, scope) => nodes.forEach((/** @type {Node} */ { node }) => r.print(r.evaluate(node, scope))),
-  If: (r, node, scope) => r.branch(node, scope),
-  For: (r, node, scope) => r.loop(node, scope),
-  Break: () => 'break',
-  Continue: () => 'continue',
-  Set: (r, { target, node }, scope) => r.assign(target, r.evaluate(node, scope), scope),
-  SetBlock: (r, node, scope) => {
-    const [text, end, inner] = r.captureBody(node, scope);
-    if (end) return end;
-    return r.assign(node.target, r.filtered(text, node.filter, inner), scope);
-  },
-  FilterBlock: (r, node, scope) => {
-    const [text, end, inner] = r.captureBody(node, scope);
-    if (end) return end;
-    return r.writeText(r.filtered(text, node.filter, inner));
-  },
-  With: (r, node, scope) => {
-    const inner = new Scope(scope, node.unset);
-    node.targets.forEach((/** @type {Node} */ target, /** @type {number} */ i) =>
-      r.assign(target, r.evaluate(node.values[i], scope), inner),
-    );
-    return r.body(node, inner);
-  },
-  Autoescape: (r, node, scope) => {
-    const inner = new Scope(scope, node.unset);
-    return r.escaping(isTrue(r.evaluate(node.value, inner)), () => r.body(node, inner));
-  },
-  Macro: (r, node, scope) => void scope.values.set(node.name, r.macro(node, scope)),
-  CallBlock: (r, node, scope) => {
-    const callee = r.evaluate(node.call.node, scope);
-    const [args, kwargs] = r.args(node.call, scope);
-    r.writeText(r.call(callee, args, kwargs.set('caller', r.macro(node, scope))));
-  },
-  Generation: (r, node, scope) => r.writeText(r.call(r.macro(node, scope), [], new Map())),
-  Block: (r, node, scope) => r.block(node, scope),
-  Load: (_, { kind }) => {
-    throw new Error(`${kind} has no other template to load`);
-  },
-};
-
-/** The values of expressions. @type {Record<string, Rule>} */
-const EXPRESSIONS = {
-  Constant: (_, { value }) => value,
-  Name: (_, { name }, scope) => {
-    const value = scope.get(name);
-    return value === undefined ? new Undefined(`'${name}' is undefined`) : value;
-  },
-  Tuple: (r, { items }, scope) => tupleOf(r.all(items, scope)),
-  List: (r, { items }, scope) => r.all(items, scope),
-  Dict: (r, { items }, scope) =>
-    new Dict(items.map((/** @type {Node} */ { key, value }) => [r.evaluate(key, scope), r.evaluate(value, scope)])),
-  Condition: (r, { test, then, other }, scope) => {
-    if (isTrue(r.evaluate(test, scope))) return r.evaluate(then, scope);
-    return other ? r.evaluate(other, scope) : new Undefined('an inline if is false and has no else');
-  },
-  Or: (r, { left, right }, scope) => {
-    const value = r.evaluate(left, scope);
-    return isTrue(value) ? value : r.evaluate(right, scope);
-  },
-  And: (r, { left, right }, scope) => {
-    const value = r.evaluate(left, scope);
-    return isTrue(value) ? r.evaluate(right, scope) : value;
-  },
-  Not: (r, { node }, scope) => !isTrue(r.evaluate(node, scope)),
-  Compare: (r, { expr, ops }, scope) => {
-    let left = r.evaluate(expr, scope);
-    return ops.every((/** @type {Node} */ { type, expr: next }) => {
-      const right = r.evaluate(next, scope);
-      const holds = COMPARISONS[type](left, right);
-      left = right;
-      return holds;
-    });
-  },
-  Binary: (r, { operator, left, right }, scope) =>
-    operated(operator, r.evaluate(left, scope), r.evaluate(right, scope)),
-  Sign: (r, { sign, node }, scope) => {
-    const value = r.evaluate(node, scope);
-    if (!isNumber(value)) toFloat(value); // refuses it
-    return sign === '-' ? negated(value) : typeof value === 'boolean' ? Number(value) : value;
-  },
-  Concatenation: (r, { nodes }, scope) => {
-    const values = r.all(nodes, scope);
-    if (r.autoescape && values.some((value) => value instanceof Markup))
-      return new Markup(
-        joined(
-          values.map((value) => escape(isText(value) ? value : str(value)).text),
-          '',
-        ),
-      );
-    return joined(values.map(str), '');
-  },
-  Attribute: (r, { node, name }, scope) => attributeOf(r.evaluate(node, scope), name),
-  Entry: (r, { node, key }, scope) => itemOf(r.evaluate(node, scope), r.evaluate(key, scope)),
-  SliceOf: (r, { node, key }, scope) => {
-    const value = r.evaluate(node, scope);
-    const bounds = key.bounds.map((/** @type {Node | null} */ one) => (one ? r.evaluate(one, scope) : null));
-    return sliceOf(value, bounds);
-  },
-  Call: (r, node, scope) => {
-    const callee = r.evaluate(node.node, scope);
-    return r.call(callee, ...r.args(node, scope));
-  },
-  Filter: (r, node, scope) => {
-    const value = r.evaluate(node.node, scope);
-    return r.filter(node.name, value, ...r.args(node, scope));
-  },
-  Test: (r, node, scope) => {
-    const value = r.evaluate(node.node, scope);
-    return r.test(node.name, value, ...r.args(node, scope));
-  },
-};
