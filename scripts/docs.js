@@ -20,7 +20,7 @@ const page = join(top, 'docs/api.md');
  * @type {Record<string, string>}
  */
 const FURTHER = {
-  'api/model':
+  'api/call_types':
     'Message MessageCall Tool ToolCall WritingOptions ChatOnly ChatExtras Completion ReadOptions PairOptions ' +
     'EmbedExtras ClassifyExtras Classified DistributionOptions DistributionExtras LensExtras LossExtras ' +
     'AttributionExtras ExplainExtras SessionOptions',

@@ -19,6 +19,29 @@ import { loadOptions } from './input/load_options.js';
  *   promoted: {id: number, text: string, logit: number}[], suppressed: {id: number, text: string, logit: number}[]}}
  *   Feature
  */
+/**
+ * Options of dictionary.
+ * @typedef {object} DictionaryOptions
+ * @property {string} at           the point that is read; see Model.points
+ * @property {string} [out]        a transcoder: the point that is reconstructed, such as hook_mlp_out of the MLP whose
+ *   input is read
+ * @property {number} [size]       number of features; default 1024
+ * @property {number} [k]          features that a position activates at most; default 16
+ * @property {boolean} [tokenTable] describe what is left after the mean of the position's token has been subtracted;
+ *   default true
+ * @property {number} [from]       positions before it are left out, since the first one's norm is many times that of
+ *   others; default 1
+ * @property {number} [tokens]     of the text that it learns from; default 100000
+ * @property {number} [heldOut]    tokens after them that `report` reads; default 4000
+ * @property {number} [epochs]     default 5
+ * @property {number} [batch]      tokens of a step; default 512
+ * @property {number} [lr]         learning rate of Adam; default 0.006 at a width of 128, falling with its square root
+ * @property {number} [decay]      share of the steps, at the end, in which the rate falls to 0; default 0.3
+ * @property {number} [seed]       0 .. 2^53 - 1; default 1
+ * @property {number} [threads]    1 to 64, as of train; the results are the same
+ * @property {string | URL | (() => Worker | Promise<Worker>)} [worker]  as of train
+ * @property {AbortSignal} [signal] aborted: the run rejects with the signal's reason
+ */
 
 /**
  * A sparse dictionary of the activations of a model at one point: its features are directions, of which each position

@@ -3,7 +3,7 @@
 import { checkedIdList, checkedInput, checkedLogits, limitsOf } from './input/arguments.js';
 import { CHECKS, callOptions } from './input/call_options.js';
 import { loadOptions } from './input/load_options.js';
-import { fail, guardedAsync, refusal, show } from '../base/errors.js';
+import { guardedAsync, refusal } from '../base/errors.js';
 import { LIMITS, number, checkedText } from '../base/checks.js';
 import { unlessAborted } from '../base/event_loop.js';
 import { withJson } from './tensor_json.js';
@@ -12,184 +12,19 @@ import { constraining } from '../worker/constraining_remote.js';
 import { trainerModule } from '../engine/binary.js';
 import { LocalModel } from '../worker/model_caller.js';
 import { packageFiles } from './package_files.js';
-import { Session, generateWhole, isSessionOf } from './session.js';
+import { KeptConversation } from './kept_conversation.js';
+import { valueOf } from './schema_value.js';
+import { Session } from './session.js';
 import { freeing } from '../worker/retry_out_of_memory.js';
 import { Steps } from './steps.js';
 
 /** @import { Attribution, Config, Edit, Explanation, ForwardOptions, ForwardResult } from './index.js' */
-/** @import { GenerateOptions, Ids, LensToken, LoadedTable, MemoryMap, Step, Summary, Tensor } from './index.js' */
-/** @import { TraceRow } from './index.js' */
+/** @import { GenerateOptions, Ids, LensToken, LoadedTable, MemoryMap, Tensor, TraceRow } from './index.js' */
+/** @import { AttributionExtras, ChatExtras, ClassifyExtras, Classified, Completion } from './call_types.js' */
+/** @import { DistributionOptions, EmbedExtras, ExplainExtras, LensExtras, LossExtras } from './call_types.js' */
+/** @import { Message, PairOptions, ReadOptions, SessionOptions, ValueOf, WritingOptions } from './call_types.js' */
 /** @import { Tokenizer } from '../text/tokenizer.js' */
 /** @import { Call } from '../worker/model_caller.js' */
-
-/**
- * One message of a conversation, which the template gets as it is. role: as the model's template names them, usually
- * 'system', 'user', 'assistant' or 'tool'; content: a text, a list of texts as OpenAI writes them, or null; tool_calls:
- * what the assistant called; tool_call_id: the call whose result this is; reasoning, thinking, reasoning_content: what
- * the model thought before, under the name that the template reads; other keys are JSON for the template.
- * @typedef {{role: string, content?: string | null | readonly {type: 'text', text: string}[],
- *   tool_calls?: readonly MessageCall[], tool_call_id?: string, [key: string]: any}} Message
- */
-/**
- * A call in a message, as OpenAI writes it. The template gets the arguments as they are: most templates take an object,
- * and write a text as a JSON string.
- * @typedef {{id?: string, type?: 'function', function: {name: string, arguments: string | object}}} MessageCall
- */
-/**
- * A function that the model may call. parameters: a JSON schema of its arguments.
- * @typedef {{name: string, description?: string, parameters?: object}} Tool
- */
-/**
- * A call that the model has written. arguments: they fit the schema of the tool.
- * @typedef {{id: string, name: string, arguments: Record<string, any>}} ToolCall
- */
-/**
- * How a conversation becomes a prompt.
- * @typedef {object} WritingOptions
- * @property {Record<string, any>} [template]  further values for the template, such as { enable_thinking: false }
- * @property {readonly (Tool | {type: 'function', function: Tool})[]} [tools] functions that the model may call, also as
- *   OpenAI writes them. Each call follows a grammar, so that its arguments fit the schema
- * @property {'auto' | 'none' | 'required' | {name: string} | {type: 'function', function: {name: string}}} [toolChoice]
- *   whether the model decides, calls none, at least one, or this one; default 'auto'
- * @property {boolean} [parallelToolCalls]  whether one answer may have several calls; default true
- * @property {boolean} [continue]  the last message is the beginning of the answer; default false
- */
-/**
- * Options of Model.chat beside those of generate.
- * @typedef {object} ChatOnly
- * @property {Session} [session]  of this model; keeps the conversation, instead of the model's own sequence. It cannot
- *   be combined with `source`, `capture`, `edits` and `beams`
- */
-/** @typedef {WritingOptions & ChatOnly} ChatExtras */
-/**
- * What every call that reads one input takes.
- * @typedef {object} ReadOptions
- * @property {string | Ids} [source]             encoder-decoders: what the encoder reads
- * @property {ArrayLike<number>} [sourceMask]    one number for each position of the source; 0 hides it
- * @property {boolean} [addSpecialTokens] put the tokens that the tokenizer prescribes around a text; default true
- * @property {AbortSignal} [signal]              aborted: the call rejects with the signal's reason
- */
-/**
- * What every call that reads one input takes of an encoder.
- * @typedef {object} PairOptions
- * @property {string} [pair]                     a second text, after an input given as text
- * @property {ArrayLike<number>} [tokenTypes]    the type of each token; default 0
- */
-/**
- * @typedef {object} EmbedExtras
- * @property {import('./index.js').PoolingKind | readonly import('./index.js').PoolingKind[]} [pooling]  the mean of all
- *   positions (also weighted by 1, 2, 3, ..., or their sum divided by the root of their number), the largest of each
- *   component, the state of the first or of the last position, or the pooler's output; several: their vectors, one
- *   after the other; default: Model.pooling
- * @property {string} [prompt]                   text before each text: a name in Model.pooling.prompts, or the text
- *   itself; default: Model.pooling.defaultPrompt
- * @property {boolean} [normalize]               to length 1; default: Model.pooling
- * @property {boolean} [truncate]                read the first tokens of a text that is too long, as many as
- *   Model.pooling says, instead of refusing it; default: where Model.pooling has maxTokens
- * @property {ArrayLike<number> | readonly ArrayLike<number>[]} [mask] one number for each position; 0 hides it and
- *   leaves it out of the mean; of several inputs a list of such
- * @property {string | readonly string[]} [pair]          a second text; of several inputs a list of such
- * @property {ArrayLike<number> | readonly ArrayLike<number>[]} [tokenTypes] the type of each token; of several inputs a
- *   list of such
- * @property {boolean} [addSpecialTokens] put the tokens that the tokenizer prescribes around a text; default true
- * @property {AbortSignal} [signal]              aborted: the call rejects with the signal's reason
- */
-/**
- * @typedef {object} ClassifyExtras
- * @property {string | readonly string[]} [pair] a second text, such as a document that answers a question, or what a
- *   text may entail; of several inputs, or for one text with several others, a list
- * @property {'softmax' | 'sigmoid' | 'none'} [activation]  what makes scores of logits; default: as the files say
- * @property {boolean} [truncate]                read what the context holds of a text that is too long, of two texts of
- *   the longer one, instead of refusing it; default false
- * @property {readonly Edit[]} [edits]
- * @property {ArrayLike<number> | readonly ArrayLike<number>[]} [mask] one number for each position; 0 hides it; of
- *   several inputs a list of such
- * @property {ArrayLike<number> | readonly ArrayLike<number>[]} [tokenTypes] the type of each token; of several inputs a
- *   list of such
- * @property {boolean} [addSpecialTokens] put the tokens that the tokenizer prescribes around a text; default true
- * @property {AbortSignal} [signal]              aborted: the call rejects with the signal's reason
- */
-/**
- * What a head of a text gives: label, score and scores; what a head of tokens gives: tokens, and with a tokenizer words
- * and entities.
- * @typedef {import('./index.js').Classification & Partial<Omit<import('./index.js').TokenClassification, 'logits'>>}
- *   Classified
- */
-/** @typedef {import('../engine/config/sampler_fields.js').SamplingOptions & DistributionExtras} DistributionOptions */
-/**
- * What DistributionOptions has beside the options of the sampler.
- * @typedef {object} DistributionExtras
- * @property {Ids} [seen]                        token ids that the repetition penalty counts
- * @property {number} [presencePenalty]          default 0: off
- * @property {number} [frequencyPenalty]         default 0: off
- * @property {Ids} [generated]                   token ids that these two penalties count
- * @property {Record<number, number> | Map<number, number>} [logitBias]  see generate
- */
-/**
- * @typedef {object} LensExtras
- * @property {number} [top]                      how many tokens for each position; default 5
- * @property {number} [position]                 this one only; negative ones count from the end; default: all
- */
-/**
- * @typedef {object} LossExtras
- * @property {boolean} [perToken]                also the loss of each token
- * @property {readonly Edit[]} [edits]
- * @property {boolean} [allowNonFinite]          as of forward
- */
-/**
- * @typedef {object} AttributionExtras
- * @property {number | string} [token] whose logit: an id, or a text that is one token; of a classifier a label;
- *   default: the most likely one
- * @property {number} [position]                 negative ones count from the end; default: the last
- */
-/**
- * The result of `complete`. value: with the option `json`, of the text, as the schema's own `validate` returns it;
- * undefined where maxTokens, the context or a stop text cut it off; of several prompts a list. issues: what that
- * `validate` finds wrong
- * @template [T=any]
- * @typedef {Omit<Summary, 'value'> & {value?: T, issues?: readonly {message: string}[]}} Completion
- */
-/**
- * The type of a schema's values: that of Zod, Valibot and others that follow standardschema.dev; any of a JSON schema.
- * @template S
- * @typedef {S extends {readonly '~standard': {readonly types?: {readonly output: infer T} | undefined}}
- *   ? T : any} ValueOf
- */
-/**
- * The cell that is explained.
- * @typedef {object} ExplainExtras
- * @property {string} at                         a point's name (see Model.points), or 'logits'
- * @property {number} [position]                 negative ones count from the end; default: the last
- * @property {number} [head]                     of a point that has heads
- * @property {number} [index] place in the row; for a score or pattern the key's position, for 'logits' a token id
- * @property {boolean} [allowNonFinite]          as of forward
- */
-/**
- * @typedef {object} SessionOptions
- * @property {string | Ids} [source]             encoder-decoders: what the encoder reads
- * @property {ArrayLike<number>} [sourceMask]    one number for each position of the source; 0 hides it
- * @property {readonly string[]} [capture] points by name, `*` matches anything; each eval leaves them in `captured`
- * @property {number} [captureBudget]            most bytes of one capture; default 512 MiB
- * @property {readonly Edit[]} [edits]           apply to each eval
- * @property {boolean} [allowNonFinite]          of each eval, as of forward
- * @property {Uint8Array} [state]                what Session.save returned: the session begins with its positions
- * @property {AbortSignal} [signal]              aborted: the call rejects with the signal's reason
- */
-
-/**
- * The value of a JSON text; undefined where maxTokens, the context or a stop text cut it off.
- * @param {Summary} summary
- * @param {any} schema  the option `json`
- * @returns {Promise<{value: any, issues?: readonly {message: string}[]}>}
- */
-async function valueOf({ text, stopReason }, schema) {
-  const value = /eos|grammar/.test(stopReason) ? JSON.parse(text) : undefined;
-  const validate = schema['~standard']?.validate;
-  return value === undefined || !validate ? { value } : { value: undefined, ...(await validate(value)) };
-}
-
-/** Options of generate that a generation in a session cannot have. */
-const OWN_SEQUENCE = ['source', 'sourceMask', 'capture', 'captureBudget', 'edits', 'beams', 'lengthPenalty'];
 
 /**
  * A loaded model, made by `load`, `create` or `Training.model`. Only setAdapter changes its weights; calls and sessions
@@ -206,9 +41,8 @@ export class Model {
   #limits;
   /** @type {Promise<Tokenizer> | null} */
   #tokenizer = null;
-  /** Holds the newest conversation of `chat`. @type {Session | null} */
-  #conversation = null;
-  #chatting = false;
+  /** The newest conversation of `chat`. */
+  #conversation;
   #disposed = false;
 
   /**
@@ -218,7 +52,7 @@ export class Model {
    * @param {any} info
    */
   constructor(remote, info) {
-    this.#remote = freeing({ remote, generate: constraining(remote, info) }, () => this.#freeConversation());
+    this.#remote = freeing({ remote, generate: constraining(remote, info) }, () => this.#conversation.free());
     this.#info = info;
     Object.freeze(info.config); // every field is a number, a word, true or false, or a list of these
     for (const value of Object.values(info.config)) Object.freeze(value);
@@ -235,19 +69,8 @@ export class Model {
       numbers.set(dictionary, id);
       return id;
     });
+    this.#conversation = new KeptConversation(this, this.#remote, this.#info, this.#limits);
     finalizers.register(this, () => remote.close(), this);
-  }
-
-  /**
-   * Free the memory of the conversation that the model keeps, which no caller can free.
-   * @returns {Promise<boolean>} false: there is none, or `chat` is running
-   */
-  async #freeConversation() {
-    if (this.#chatting || !this.#conversation) return false;
-    const conversation = this.#conversation;
-    this.#conversation = null;
-    await conversation.close().catch(() => {});
-    return true;
   }
 
   /**
@@ -505,7 +328,7 @@ export class Model {
    * }
    */
   chat(messages, options) {
-    return new Steps(this.#chat(messages, options));
+    return new Steps(this.#conversation.chat(messages, options));
   }
 
   /**
@@ -519,80 +342,9 @@ export class Model {
    * console.log((await own.prompt([{ role: 'user', content: 'Hello' }])).text);     // user: Hello
    */
   async prompt(messages, options) {
-    const { text } = await this.#written(messages, callOptions('prompt', options, this.#limits)[0], { reads: false });
+    const writing = callOptions('prompt', options, this.#limits)[0];
+    const { text } = await this.#conversation.prompt(messages, writing, { reads: false });
     return { text, ids: await this.encode(text, { addSpecialTokens: false }) };
-  }
-
-  /**
-   * @param {readonly Message[]} messages
-   * @param {WritingOptions} writing  checked
-   * @param {{reads?: boolean, json?: boolean}} [how]  as of chatPrompt
-   */
-  #written(messages, writing, how) {
-    return guardedAsync(async () =>
-      (await import('../text/chat_prompt.js')).chatPrompt(
-        this.#info,
-        messages,
-        writing,
-        (ids) => this.decode(ids),
-        how,
-      ),
-    );
-  }
-
-  /**
-   * @param {readonly Message[]} messages
-   * @param {GenerateOptions & ChatExtras} [options]
-   * @returns {AsyncGenerator<Step, Summary, void>}
-   */
-  async *#chat(messages, options) {
-    const schema = options?.json;
-    const [checked, hooks] = callOptions('chat', options, this.#limits);
-    const { template, tools, toolChoice, parallelToolCalls, continue: continues, ...rest } = checked;
-    const writing = { template, tools, toolChoice, parallelToolCalls, continue: continues };
-    const { text, answer, warning } = await this.#written(messages, writing, { json: rest.json !== undefined });
-    if (warning && !this.#info.warnings.includes(warning)) this.#info.warnings.push(warning);
-    const written = this.#converse(text, { ...rest, tools: answer?.tools }, hooks);
-    if (!answer && schema === undefined) return yield* written;
-    const steps = new Steps(written);
-    for await (const step of steps) yield answer ? { ...step, content: answer.push(step.text) } : step;
-    const summary = await steps.result;
-    const parts = answer?.end(summary.text);
-    const isValue = schema !== undefined && !parts?.toolCalls.length;
-    return { ...summary, ...parts, ...(isValue && (await valueOf(summary, schema))) };
-  }
-
-  /**
-   * @param {string} prompt
-   * @param {Record<string, any>} options  checked
-   * @param {{signal?: AbortSignal}} hooks
-   * @returns {AsyncGenerator<Step, Summary, void>}
-   */
-  async *#converse(prompt, { session, ...rest }, hooks) {
-    const unfit = OWN_SEQUENCE.find((name) => rest[name] !== undefined);
-    if (session !== undefined) {
-      if (!isSessionOf(session, this))
-        fail('bad-option', `session is ${show(session)}, expected a session of this model`);
-      if (unfit) fail('bad-option', `${unfit} cannot be combined with session, which has a sequence of its own`);
-    }
-    const own = { ...rest, addSpecialTokens: false };
-    if (session !== undefined) return yield* generateWhole(session, prompt, own, hooks);
-    const { kind, causal } = this.config;
-    if (unfit || kind !== 'decoder' || !causal || this.#chatting)
-      return yield* keepAlive(this.#remote.generate([checkedInput(prompt, 'prompt', this.#limits), own], hooks), this);
-    this.#chatting = true;
-    try {
-      this.#conversation ??= await this.session();
-      return yield* generateWhole(this.#conversation, prompt, own, hooks);
-    } catch (error) {
-      if (/** @type {any} */ (error)?.code === 'out-of-memory') {
-        this.#conversation?.dispose();
-        this.#conversation = null;
-      }
-      throw error;
-    } finally {
-      this.#chatting = false;
-    }
   }
 
   /**
@@ -959,7 +711,7 @@ export class Model {
    * await training.dispose();
    */
   async setAdapter(adapter) {
-    await this.#freeConversation();
+    await this.#conversation.free();
     return this.#call('setAdapter', [adapter]);
   }
 

@@ -4,10 +4,60 @@ import { fail } from '../base/errors.js';
 import { finalizers, keepAlive } from './lifetimes.js';
 import { loadOptions } from './input/load_options.js';
 
-/** @import { Config, LoadOptions, Model, ParameterTable } from './index.js' */
+/** @import { Bytes, Config, ExampleList, LoadOptions, Model, ParameterTable } from './index.js' */
 /** @import { TrainingRun } from '../train/training_run.js' */
 /** @import { TrainStep } from '../train/training_worker.js' */
 /** @import { Tokenizer } from '../text/tokenizer.js' */
+
+/**
+ * Options of train. Learning rates and decays are those of the papers on AdamW (Loshchilov & Hutter 2019) and Muon
+ * (Jordan et al. 2024).
+ * @typedef {object} TrainOptions
+ * @property {number} [steps]         steps of the whole run; default 500
+ * @property {number} [batchTokens]   most tokens of one step: whole sequences of the context, or whole examples;
+ *   default 1024
+ * @property {number} [microTokens]   about the tokens of one pass: a step's passes are added, and memory grows with a
+ *   pass; default: half of the step, of examples at most 4096
+ * @property {number} [vocabSize] size of the byte-pair encoding that is learnt from the text, 257 (bytes alone) to
+ *   8192; default 512
+ * @property {Bytes | Tokenizer | object | null} [tokenizer] use this vocabulary: one that an earlier run has learnt
+ *   (Training.tokenizer, its GGUF or tokenizer.json)
+ * @property {number} [lr]            learning rate of AdamW; default 0.003
+ * @property {boolean} [muon]         train the matrices of attention and feed-forward layers by Muon; default true
+ * @property {number} [muonLr]        learning rate of Muon; default 0.02
+ * @property {number} [dropout]       share of each sublayer's output that is dropped; default 0
+ * @property {number} [warmup]        share of the steps in which the rates rise; default 0.02
+ * @property {'cosine'|'linear'|'constant'|'wsd'} [schedule] how the rates fall after the warm-up; wsd: along a line, in
+ *   the last fifth of the other steps; default cosine
+ * @property {number} [finalRate]     share of the rates that the schedule leaves at the end; default 0.02
+ * @property {number} [weightDecay]   decoupled, of matrices only; default 0.1
+ * @property {number} [clip]          largest norm of the gradient; default 1; 0: none
+ * @property {number} [beta1]         AdamW's beta1; default 0.9
+ * @property {number} [beta2]         AdamW's beta1; default 0.95
+ * @property {number} [eps]           of AdamW; default 1e-8
+ * @property {number} [momentum]      of Muon; default 0.95
+ * @property {number} [average]       decay of the running average of the weights that the model gets; default 0: none
+ * @property {number} [initStd]       standard deviation of the initial weights; default 0.02
+ * @property {boolean} [initScaled]   matrices that write to the residual stream begin smaller, by the square root of
+ *   twice the layers, as in GPT-2; default true
+ * @property {number} [seed]          0 .. 2^53 - 1; default 1. The same seed gives the same model
+ * @property {import('../train/lora_order.js').LoraOptions} [lora]  train a low-rank adapter for a loaded decoder (Hu et
+ *   al. 2021) by AdamW; its weights stay. A text is encoded with the model's tokenizer, each story between the tokens
+ *   that the model puts before and after a text
+ * @property {Model} [teacher]        a share of every target becomes the prediction of this model (distillation, Hinton
+ *   et al. 2015, at temperature 1), which has the same vocabulary, that of a text too; `loss` is that of the data alone
+ * @property {number} [teacherShare]  0 .. 1; default 0.5
+ * @property {string | Uint8Array | ArrayBuffer | Blob | ExampleList | number | null} [validation] a text,
+ *   or a list of examples, to validate on; or the share of the data that is held out for it
+ * @property {number} [validateEvery] steps between validations; default 50; 0: only after the last
+ * @property {Uint8Array | null} [checkpoint] continue from Training.checkpoint(), bit for bit; data and configuration
+ *   must be the same
+ * @property {number} [threads]       1 to 64, as of load; the results are the same. Two share a step, more change
+ *   nothing
+ * @property {string | URL | (() => Worker | Promise<Worker>)} [worker] the address of a copy of dist/train_worker.js,
+ *   or a function that starts a worker which imports 'glassformer/train_worker'; default: the package's own
+ * @property {AbortSignal} [signal]   aborted: the run ends as by dispose, and its calls reject with the signal's reason
+ */
 
 /**
  * A training run, made by `train`: an async iterator of its steps. The engine computes a step when it is requested, and

@@ -55,8 +55,8 @@ import { ggufTokenizer } from './vocabulary/gguf_vocab.js';
  * @property {object | null} tokenizer in the form of a tokenizer.json
  * @property {string | null} chatTemplate
  * @property {string | null} [toolTemplate]  of conversations with tools, where it is another one
- * @property {Partial<import('../run/loaded_model.js').OwnPooling>} [pooling]  of an encoder
- * @property {import('../run/loaded_model.js').Labels} [labels]  of a classifier
+ * @property {Partial<import('./huggingface/sentence_transformers.js').OwnPooling>} [pooling]  of an encoder
+ * @property {import('./huggingface/classifiers.js').Labels} [labels]  of a classifier
  * @property {Special} special
  * @property {string[]} warnings
  * @property {import('./bytes/detect_format.js').Format} format

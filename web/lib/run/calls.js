@@ -4,7 +4,24 @@
 // in the caller's thread. A function gets the model, the arguments, which api/ has checked, and the hooks of the call.
 // Code that few models need is imported at its first call.
 
-/** @typedef {import('./loaded_model.js').LoadedModel} LoadedModel */
+/** @import { LoadedModel } from './loaded_model.js' */
+/** @import { Progress } from './load_model.js' */
+
+/**
+ * Arguments of a call that cannot be posted as options.
+ * @typedef {object} Hooks
+ * @property {AbortSignal} [signal]
+ * @property {(p: Progress) => void} [onProgress]
+ * @property {typeof globalThis.fetch} [fetch]
+ * @property {import('../files/huggingface/weight_names.js').Rename} [rename]  load: the option `names`, if it is a
+ *   function
+ * @property {import('../engine/threads.js').OnHelper} [onHelper]  load and create: called for each helper thread
+ * @property {string} [helper]  address of the worker's file, which helper threads run too
+ * @property {{url: string, port: MessagePort}} [prefetched]  the caller's side of load: the model's file, which was
+ *   requested already (worker/requests_for_worker.js)
+ * @property {typeof globalThis.fetch} [prefetchedFetch]  the worker's side of load: its requests, with that file
+ * @property {Promise<WebAssembly.Module>} [engine]  load and create: the compiled binary
+ */
 
 export { createModel, loadModel } from './load_model.js';
 

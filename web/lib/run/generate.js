@@ -38,9 +38,9 @@ import { Yielder } from '../base/event_loop.js';
  * @property {number} tokensPerSecond  decode passes per second of engine time; 0 without such passes, and when their
  *   time is less than ten ticks of the clock
  * @property {string} [content]  of chat with tools: the text before the first call
- * @property {import('../api/model.js').ToolCall[]} [toolCalls]  of chat with tools: the calls in the answer
+ * @property {import('../api/call_types.js').ToolCall[]} [toolCalls]  of chat with tools: the calls in the answer
  * @property {any} [value]  of chat with the option `json`: as of `complete`; none where the answer calls tools
- * @property {import('../api/model.js').Message} [message]  of chat with tools: the answer, for the next turn
+ * @property {import('../api/call_types.js').Message} [message]  of chat with tools: the answer, for the next turn
  * @property {number[][]} [sequences]   with several prompts: the tokens of each, followed by its new ones
  * @property {Summary[]} [summaries]    with several prompts: the result of each
  */

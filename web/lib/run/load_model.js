@@ -15,7 +15,18 @@ import { transferRate } from '../files/transfer/transfer_rate.js';
 import { Tokenizer } from '../text/tokenizer.js';
 
 /** @import { Config } from '../engine/config/config.js' */
-/** @import { Hooks, Progress } from './loaded_model.js' */
+/** @import { Hooks } from './calls.js' */
+
+/**
+ * Progress of a load. loaded and total are bytes; in the phase compile they are 1 when the binary is compiled.
+ * @typedef {object} Progress
+ * @property {'download'|'compile'|'load'} phase
+ * @property {number} loaded
+ * @property {number | null} total  null where it is unknown
+ * @property {boolean} fromCache
+ * @property {number | null} bytesPerSecond  over the last seconds; null before there is one, and in the phase compile
+ * @property {number | null} secondsLeft  of the phase, at this rate; null without a rate or a total
+ */
 
 /** Standard deviation of random weights, as in GPT-2. */
 const INITIAL_STD = 0.02;

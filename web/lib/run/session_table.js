@@ -5,7 +5,8 @@ import { generationOf, numberInRange } from './generation_defaults.js';
 import { fail } from '../base/errors.js';
 import { requireFinite } from './inspect/finite_check.js';
 
-/** @import { Hooks, LoadedModel } from './loaded_model.js' */
+/** @import { LoadedModel } from './loaded_model.js' */
+/** @import { Hooks } from './calls.js' */
 /**
  * A generation in a session that was not settled yet. ids: the prompt and all tokens that were chosen; same: how many
  * tokens that the session holds it begins with; ended: resolves when it makes no more engine calls.

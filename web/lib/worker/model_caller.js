@@ -14,7 +14,8 @@ import { GlassformerError, publicError, messageOf } from '../base/errors.js';
 import { spawn } from '../base/spawn.js';
 import { answerFetch, answerRename } from './requests_for_worker.js';
 
-/** @import { Hooks, LoadedModel } from '../run/loaded_model.js' */
+/** @import { LoadedModel } from '../run/loaded_model.js' */
+/** @import { Hooks } from '../run/calls.js' */
 /** A call of a model (run/calls.js). @typedef {keyof typeof import('../run/calls.js').CALLS} Call */
 /**
  * The interface of both.

@@ -156,7 +156,7 @@ export function loadOptions(call, options) {
   return checked;
 }
 
-/** @typedef {((p: import('../../run/loaded_model.js').Progress) => void) | undefined} OnProgress */
+/** @typedef {((p: import('../../run/load_model.js').Progress) => void) | undefined} OnProgress */
 
 /**
  * The caller's onProgress and signal, joined: when onProgress throws, the returned signal is aborted with a `callback`

@@ -2,7 +2,7 @@
 import { createInterface } from 'node:readline';
 import { harmless } from './terminal.js';
 
-/** @import { Message } from '../../api/model.js' */
+/** @import { Message } from '../../api/call_types.js' */
 
 const HELP = '/reset begins a new conversation, /exit or the end of the input ends it';
 

@@ -2,7 +2,8 @@
 import { fail, show } from '../../base/errors.js';
 
 /** @import { Summary } from '../../api/index.js' */
-/** @import { Message, Model } from '../../api/model.js' */
+/** @import { Message } from '../../api/call_types.js' */
+/** @import { Model } from '../../api/model.js' */
 /**
  * A tool of a chat. execute: makes the result of a call, which the model reads as JSON or text; without it the answer
  * ends with the call, and its result is sent as a message of the role tool.

@@ -5,7 +5,8 @@ import { ChatRun, chatState } from './chat_run.js';
 import { isSameSource } from './same_source.js';
 
 /** @import { LoadOptions, Progress, Source, Summary } from '../../api/index.js' */
-/** @import { Message, Model } from '../../api/model.js' */
+/** @import { Message } from '../../api/call_types.js' */
+/** @import { Model } from '../../api/model.js' */
 /** @import { ChatOptions, ChatState } from './chat_run.js' */
 /**
  * What useModel returns: while it loads, model and error are null.

@@ -14,7 +14,7 @@ import { Texts } from '../vocabulary/packed_texts.js';
 /** @import { Gguf, Value } from './gguf.js' */
 /** @import { Metadata } from './gguf_archs.js' */
 /** @import { Entry, Place } from '../../engine/config/tensor_plan.js' */
-/** @import { Pooling } from '../../run/loaded_model.js' */
+/** @import { Pooling } from '../huggingface/sentence_transformers.js' */
 
 /**
  * Keys of every architecture that are read below, or that have no effect on the logits. A key that is neither here nor

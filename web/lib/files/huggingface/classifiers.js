@@ -7,7 +7,13 @@ import { activation, conventionsOf, like } from './families_common.js';
 import { fail, show } from '../../base/errors.js';
 
 /** @import { Family, Json, Unsupported } from './families_common.js' */
-/** @import { Labels } from '../../run/loaded_model.js' */
+/**
+ * The labels of a classifier. activation: what makes scores of logits, unless a call names another one; pad, eos: ids
+ * of the tokens that mark where a decoder's classifier reads; start: the first token of an encoder-decoder's target,
+ * null: the last one of its source.
+ * @typedef {{names: string[], activation: 'softmax' | 'sigmoid' | 'none', pad: number | null, eos: number | null,
+ *   start: number | null}} Labels
+ */
 /**
  * What a head of a family needs: fields of the configuration, and names of its tensors.
  * @typedef {{fields: Json, names: Record<string, string>, reads?: string}} Head

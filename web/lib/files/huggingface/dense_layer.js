@@ -7,7 +7,12 @@ import { readSafetensors } from './safetensors.js';
 /** @import { Entry } from '../../engine/config/tensor_plan.js' */
 /** @import { ByteReader } from '../bytes/chunks.js' */
 /** @import { Opener } from '../source.js' */
-/** @import { DenseLayer } from '../../run/loaded_model.js' */
+/**
+ * A layer behind the pooling. residual: what is added to its output: its input, or the product with another matrix.
+ * @typedef {{inputs: number, outputs: number, weight: Float32Array, bias: Float32Array | null,
+ *   activation: 'identity' | 'tanh' | 'relu' | 'gelu' | 'sigmoid' | 'silu', residual: boolean | Float32Array}}
+ *   DenseLayer
+ */
 
 /** Names of PyTorch's classes by those of activations. @type {Record<string, DenseLayer['activation']>} */
 const ACTIVATIONS = {

@@ -20,7 +20,7 @@ import { placesByName } from '../../engine/config/tensor_plan.js';
  * @typedef {object} HfModel
  * @property {Config} config
  * @property {import('../source.js').Special} special  token ids
- * @property {import('../../run/loaded_model.js').Labels | null} labels  of a classifier
+ * @property {import('./classifiers.js').Labels | null} labels  of a classifier
  * @property {(names: Set<string>) => Map<string, Place>} places  of the tensors, by name in the file; `names` holds all
  *   names in the checkpoint, from which a prefix is recognised
  * @property {(entry: Entry) => boolean | 'maybe'} isBuffer  whether a tensor is not a weight and is skipped; maybe:

@@ -8,7 +8,31 @@ import { readDense } from './dense_layer.js';
 
 /** @import { Folder } from '../opened_files.js' */
 /** @import { Opener } from '../source.js' */
-/** @import { OwnPooling, Pooling, PoolingKind } from '../../run/loaded_model.js' */
+/** @import { DenseLayer } from './dense_layer.js' */
+
+/**
+ * How embed makes one vector of the states of an encoder, as the model's files say.
+ * @typedef {object} Pooling
+ * @property {PoolingKind | readonly PoolingKind[] | null} pooling  several: their vectors, one after the other; null:
+ *   the files prescribe something else, see `lacks`
+ * @property {boolean} normalize         to length 1
+ * @property {number | null} maxTokens   most tokens of a text, which is truncated to them; null: the context
+ * @property {string | null} lacks       what the files prescribe and embed lacks; null: nothing
+ * @property {Record<string, string>} [prompts]  texts that are put before others, by name
+ * @property {string} [defaultPrompt]    the text that is put before others unless the caller names another one
+ * @property {boolean} [includePrompt]   false: the tokens of such a text are left out of the pooling
+ * @property {boolean} [lowerCase]       texts are read in lower case
+ */
+/**
+ * The mean of all positions, that sum divided by the root of their number, their mean weighted by 1, 2, 3, ..., the
+ * largest of each component, the state of the first or of the last position, or the pooler's output.
+ * @typedef {'mean' | 'mean_sqrt_len' | 'weightedmean' | 'max' | 'cls' | 'last' | 'pooler'} PoolingKind
+ */
+/** @typedef {'normalize' | DenseLayer} PoolingStep */
+/**
+ * With what follows the pooling where it is more than `normalize`.
+ * @typedef {Pooling & {steps?: PoolingStep[]}} OwnPooling
+ */
 
 /**
  * Kinds of pooling by pooling_mode in 1_Pooling/config.json. Older files have a flag for each, in whose order the
@@ -100,7 +124,7 @@ export async function readPooling(opener, folder, own = folder) {
   /** @type {OwnPooling} */
   const found = { pooling: 'mean', normalize: false, maxTokens: null, lacks: null };
   Object.assign(found, await textSettings(opener, own), await promptsOf(opener, folder));
-  /** @type {import('../../run/loaded_model.js').PoolingStep[]} */
+  /** @type {import('./sentence_transformers.js').PoolingStep[]} */
   const steps = [];
   for (const { kind, type, path } of modules) {
     const get = path === null ? null : (/** @type {string} */ file) => folder.get(path ? `${path}/${file}` : file);

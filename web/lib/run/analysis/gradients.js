@@ -11,7 +11,8 @@ import { placeOf } from './metric.js';
 import { sweep } from './sweep.js';
 
 /** @import { Tensor } from '../../engine/engine.js' */
-/** @import { Hooks, LoadedModel } from '../loaded_model.js' */
+/** @import { LoadedModel } from '../loaded_model.js' */
+/** @import { Hooks } from '../calls.js' */
 /** @import { Differentiator } from '../../engine/differentiator.js' */
 /**
  * The result of `gradients`.

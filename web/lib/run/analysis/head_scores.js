@@ -39,7 +39,7 @@ export function repeatedTokens(context, vocab, begin) {
 
 /**
  * @param {LoadedModel} model
- * @param {import('../loaded_model.js').Hooks} hooks
+ * @param {import('../calls.js').Hooks} hooks
  * @returns {Promise<HeadScores[][]>} [layer][head]
  */
 export async function headScores(model, { signal }) {

@@ -12,7 +12,8 @@ import { Yielder } from '../../base/event_loop.js';
 import { gradients, idsOf } from './gradients.js';
 
 /** @import { Tensor } from '../../engine/engine.js' */
-/** @import { Hooks, LoadedModel } from '../loaded_model.js' */
+/** @import { LoadedModel } from '../loaded_model.js' */
+/** @import { Hooks } from '../calls.js' */
 /**
  * The result of `integratedGradients`.
  * @typedef {object} TokenAttributions

@@ -28,7 +28,7 @@ import { placeOf, readMetric } from './metric.js';
  * @param {LoadedModel} model
  * @param {any} input
  * @param {Record<string, any>} o  editSets, metric, source, sourceMask
- * @param {import('../loaded_model.js').Hooks} hooks
+ * @param {import('../calls.js').Hooks} hooks
  * @returns {Promise<Sweep>}
  */
 export async function sweep(model, input, o, { signal }) {

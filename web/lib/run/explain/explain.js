@@ -60,7 +60,7 @@ import { typedIds } from '../inspect/typed_ids.js';
  * @param {any} input  text or ids
  * @param {Omit<Cell, 'position'> & {position?: number, source?: any, sourceMask?: any, addSpecialTokens?: boolean,
  *   allowNonFinite?: boolean}} options at: a point's name, or 'logits' (index: a token id)
- * @param {import('../loaded_model.js').Hooks} hooks
+ * @param {import('../calls.js').Hooks} hooks
  * @returns {Promise<Explanation>}
  */
 export async function explain(model, input, options, { signal } = {}) {

@@ -50,7 +50,7 @@ const OUTSIDE =
  * @param {any} input
  * @param {{token?: number | string, position?: number, source?: any, sourceMask?: any, addSpecialTokens?: boolean}}
  *   options token: default the most likely; position: default the last
- * @param {import('../loaded_model.js').Hooks} hooks
+ * @param {import('../calls.js').Hooks} hooks
  * @returns {Promise<Attribution>}
  */
 export async function attribution(model, input, options, { signal } = {}) {

@@ -10,7 +10,9 @@ import { encodeInPasses } from './shared_passes.js';
 import { typedIds } from './typed_ids.js';
 import { entitiesOf, wordsOf } from './words.js';
 
-/** @import { Hooks, Labels, LoadedModel } from '../loaded_model.js' */
+/** @import { LoadedModel } from '../loaded_model.js' */
+/** @import { Hooks } from '../calls.js' */
+/** @import { Labels } from '../../files/huggingface/classifiers.js' */
 /** @import { PassSource } from './shared_passes.js' */
 /** @import { Tensor } from '../../engine/engine.js' */
 /** @import { LabelledSpan } from './words.js' */

@@ -11,7 +11,8 @@ import { behind, pooled, widthBehind } from './pool_states.js';
 import { encodeInPasses } from './shared_passes.js';
 import { typedIds } from './typed_ids.js';
 
-/** @import { LoadedModel, PoolingKind, PoolingStep } from '../loaded_model.js' */
+/** @import { LoadedModel } from '../loaded_model.js' */
+/** @import { PoolingKind, PoolingStep } from '../../files/huggingface/sentence_transformers.js' */
 /** @import { Sequence } from '../sequence.js' */
 /** @import { PassSource } from './shared_passes.js' */
 /** @import { Tensor } from '../../engine/engine.js' */
@@ -33,7 +34,7 @@ import { typedIds } from './typed_ids.js';
  * @param {LoadedModel} model
  * @param {any} input  text, ids, or a list of several
  * @param {Record<string, any>} [options]
- * @param {import('../loaded_model.js').Hooks} [hooks]
+ * @param {import('../calls.js').Hooks} [hooks]
  * @returns {Promise<Tensor>} [width], of several inputs [input, width]
  */
 export async function embed(model, input, options = {}, { signal } = {}) {

@@ -4,7 +4,8 @@ import { Yielder } from '../../base/event_loop.js';
 import { fail } from '../../base/errors.js';
 import { forwardOne } from './forward.js';
 
-/** @import { Hooks, LoadedModel } from '../loaded_model.js' */
+/** @import { LoadedModel } from '../loaded_model.js' */
+/** @import { Hooks } from '../calls.js' */
 /** @import { Encoder, FeatureRows } from '../../engine/engine_features.js' */
 /** An encoder in the engine. @typedef {{address: number, encoder: {d: number, size: number}}} OpenedEncoder */
 

@@ -9,7 +9,8 @@ import { withFunctions } from './edits.js';
 import { requireFinite } from './finite_check.js';
 import { typedIds } from './typed_ids.js';
 
-/** @import { Hooks, LoadedModel } from '../loaded_model.js' */
+/** @import { LoadedModel } from '../loaded_model.js' */
+/** @import { Hooks } from '../calls.js' */
 /** @import { Tensor } from '../../engine/engine.js' */
 /** @import { EngineSession } from '../../engine/engine_session.js' */
 

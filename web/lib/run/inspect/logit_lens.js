@@ -28,7 +28,7 @@ export function blocksPrefix(model, call) {
  * @param {any} input
  * @param {{top?: number, position?: number, source?: any, sourceMask?: any, addSpecialTokens?: boolean, pair?: string,
  *   tokenTypes?: ArrayLike<number>}} options  position: one, negative ones count from the end; default: all
- * @param {import('../loaded_model.js').Hooks} hooks
+ * @param {import('../calls.js').Hooks} hooks
  * @returns {Promise<LensToken[][][]>} [layer][position], the most likely first; the last layer gives the model's own
  *   prediction
  */

@@ -20,7 +20,7 @@ import { forwardOne } from './forward.js';
  * @param {LoadedModel} model
  * @param {any} input
  * @param {Record<string, any>} o
- * @param {import('../loaded_model.js').Hooks} hooks
+ * @param {import('../calls.js').Hooks} hooks
  * @returns {Promise<Loss>}
  */
 export async function loss(model, input, o, { signal }) {

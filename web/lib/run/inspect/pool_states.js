@@ -2,7 +2,8 @@
 import { ACTIVATIONS } from '../explain/formulas_ffn.js';
 import { fail } from '../../base/errors.js';
 
-/** @import { DenseLayer, PoolingKind, PoolingStep } from '../loaded_model.js' */
+/** @import { DenseLayer } from '../../files/huggingface/dense_layer.js' */
+/** @import { PoolingKind, PoolingStep } from '../../files/huggingface/sentence_transformers.js' */
 
 /**
  * The weight of each position in a sum. n: positions that are pooled.

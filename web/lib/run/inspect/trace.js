@@ -57,7 +57,7 @@ const MAX_REPEATS = 400;
  * @param {LoadedModel} model
  * @param {any} input  text or ids
  * @param {Record<string, any>} options
- * @param {import('../loaded_model.js').Hooks} hooks
+ * @param {import('../calls.js').Hooks} hooks
  * @returns {Promise<TraceRow[]>} in the order of the computation
  */
 export async function trace(model, input, options, { signal } = {}) {
