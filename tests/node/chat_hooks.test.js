@@ -8,6 +8,7 @@ import { effectScope, isReactive, reactive, ref, watch } from 'vue';
 import { useChat as useReactChat } from '../../web/lib/apps/clients/react.js';
 import { useChat, useModel } from '../../web/lib/apps/clients/vue.js';
 import { load } from '../../web/lib/api/index.js';
+import { until } from '../patience.js';
 import { stories } from './helpers.js';
 
 /** A template in the form of Hermes that fits a short context. */
@@ -54,9 +55,9 @@ const HOOKS = {
 for (const [name, made] of Object.entries(HOOKS)) {
   test(`${name}: a message is answered as by chat, and the answer grows while it is written`, async () => {
     const { call, state, states, end } = made({ ...greedy, messages: [{ role: 'system', content: 'Be brief.' }] });
-    await turn();
+    await until(call);
     const summary = await call().send('Hi');
-    await turn();
+    await until(() => !state().running);
     const asked = [
       { role: 'system', content: 'Be brief.' },
       { role: 'user', content: 'Hi' },
@@ -67,7 +68,7 @@ for (const [name, made] of Object.entries(HOOKS)) {
     assert.deepEqual([state().running, state().error, state().summary.ids], [false, null, want.ids]);
     assert.ok(states.some(({ running }) => running));
     call().setMessages([]);
-    await turn();
+    await until(() => !state().messages.length);
     assert.deepEqual(state().messages, []);
     end();
   });
@@ -77,9 +78,9 @@ for (const [name, made] of Object.entries(HOOKS)) {
     const execute = async ({ town }) => ({ rain: towns.push(town) });
     const tools = { weather: { description: 'The weather', parameters, execute } };
     const { call, state, end } = made({ tools, toolChoice: 'required', seed: 1, maxTokens: 80, rounds: 1 });
-    await turn();
+    await until(call);
     const summary = await call().send('Rain?');
-    await turn();
+    await until(() => !state().running);
     const { messages } = state();
     const results = messages.filter(({ role }) => role === 'tool');
     assert.equal(messages[1].tool_calls[0].function.arguments.town, towns[0]);
@@ -91,14 +92,14 @@ for (const [name, made] of Object.entries(HOOKS)) {
 
   test(`${name}: stop keeps the text, a failure is an error, and the end of the component ends the answer`, async () => {
     const { call, state, end } = made({ ignoreEos: true });
-    await turn();
+    await until(call);
     const answer = call().send('Hi');
     call().stop();
     assert.equal(await answer, null);
-    await turn();
+    await until(() => !state().running);
     assert.deepEqual([state().running, state().error], [false, null]);
     assert.equal(await call().send('Hi', { topP: 2 }), null);
-    await turn();
+    await until(() => state().error !== null);
     assert.equal(state().error.code, 'bad-option');
     const last = call().send('Hi');
     end();
@@ -110,19 +111,19 @@ test('Vue loads a model, once for equal sources, and disposes it with its scope'
   const scope = effectScope();
   const source = ref({ weights: stories });
   const { model: own, error } = scope.run(() => useModel(source, { worker: false }));
-  const until = (condition) =>
+  const comes = (condition) =>
     new Promise((done) => watch([own, error], () => condition() && done(), { immediate: true, flush: 'sync' }));
-  await until(() => own.value);
+  await comes(() => own.value);
   const first = own.value;
   source.value = { weights: stories };
   await turn();
   assert.equal(own.value, first);
   source.value = `${stories}.none`;
-  await until(() => error.value);
+  await comes(() => error.value);
   assert.equal(error.value.code, 'not-found');
   await assert.rejects(first.encode('a'), { code: 'bad-state' });
   source.value = stories;
-  await until(() => own.value);
+  await comes(() => own.value);
   const last = own.value;
   scope.stop();
   await assert.rejects(last.encode('a'), { code: 'bad-state' });
