@@ -5,8 +5,10 @@ import {
   Tokenizer,
   completeConfig,
   countParameters,
+  Dictionary,
   create,
   depth,
+  dictionary,
   estimate,
   load,
   toNpy,
@@ -27,9 +29,10 @@ const paired = { ...config, kind: 'encoder_decoder', n_encoder_layers: 1, positi
  * @param {any} [plain]  configuration of the decoder
  */
 export async function modelsWith(options, plain = config) {
-  const made = [plain, paired, { ...config, kind: 'encoder' }].map((each) => create(each, { seed: 1, ...options }));
-  const [decoder, pair, encoder, told] = await Promise.all([...made, load(stories, options)]);
-  return { plain: decoder, pair, encoder, told };
+  const kinds = [plain, paired, { ...config, kind: 'encoder' }, { ...config, n_labels: 3, label_pooling: 'last' }];
+  const made = kinds.map((each) => create(each, { seed: 1, ...options }));
+  const [decoder, pair, encoder, labelled, told] = await Promise.all([...made, load(stories, options)]);
+  return { plain: decoder, pair, encoder, labelled, told };
 }
 /** The models of the calls below, in this thread and in workers, until the tests of the file have ended. */
 export async function openModels() {
@@ -305,6 +308,12 @@ const places = {
   onProgress: [5, {}, 'x'],
   wasm: [5, {}, true],
 };
+/** What a metric may not be. */
+const metrics = [
+  ...[5, 'x', {}, [], null, { token: 5, typo: 1 }],
+  ...as('bad-token', /token holds/, { token: 64 }, { token: -1 }, { token: 1, minus: 64 }),
+  ...as('bad-option', /position/, ...[9, 'x', 1.5].map((position) => ({ token: 5, position }))),
+];
 /** @type {Record<string, Call>} */
 export const CALLS = {
   encode: {
@@ -374,6 +383,156 @@ export const CALLS = {
       addSpecialTokens,
       signal,
     },
+  },
+  classify: {
+    call: (m, a, o) => m.labelled.classify(a, o),
+    fine: [1],
+    name: /input/,
+    wrong: notIdLists,
+    options: { edits: sees.edits, mask, activation: [5, {}, 'relu'], truncate: flag, addSpecialTokens, signal },
+  },
+  loss: {
+    call: (m, a, o) => m.plain.loss(a, o),
+    fine: [1, 2],
+    name: /input/,
+    wrong: [...notIds, ...as('bad-argument', /is one token: a loss needs one that follows it/, [1])],
+    options: { ...reads, edits: sees.edits, perToken: flag, addSpecialTokens },
+  },
+  tokens: {
+    call: (m, a, o) => m.told.tokens(a, o),
+    fine: 'text',
+    name: /ids/,
+    wrong: [5, null, {}, true, ...as('bad-token', /0 to 2047/, [-1], [2048], [1.5], ['5'])],
+    options: { alone: flag, addSpecialTokens },
+  },
+  complete: {
+    call: (m, a, o) => m.plain.complete(a, withDefaults({ maxTokens: 1 }, o)),
+    fine: [1],
+    name: /prompt/,
+    wrong: [5, null, {}, ...noIds, ...tooMany, ...empty],
+    options: { maxTokens, seed, temperature, stop },
+  },
+  matrix: {
+    call: (m, a) => m.plain.matrix(a),
+    fine: 'final_norm.weight',
+    name: /weight/,
+    wrong: [5, {}, null, undefined, ...as('bad-argument', /weight "nothing"/, 'nothing')],
+  },
+  ...Object.fromEntries(
+    Object.entries({
+      layer: (m, a) => m.plain.circuit(a, 0, 'OV'),
+      head: (m, a) => m.plain.circuit(0, a, 'OV'),
+    }).map(([of, call]) => [
+      `${of} of circuit`,
+      { call, fine: 0, name: /./, wrong: as('bad-option', new RegExp(of), null, ...count(2)) },
+    ]),
+  ),
+  'kind of circuit': {
+    call: (m, a) => m.plain.circuit(0, 0, a),
+    fine: 'OV',
+    name: /circuit is .*, expected 'OV' or 'QK'/,
+    wrong: [5, {}, null, undefined, 'ov', 'constructor'],
+  },
+  headScores: { call: (m, a, o) => m.plain.headScores(o), fine: null, name: /./, wrong: [], options: { signal } },
+  sweep: {
+    call: (m, a, o) => m.plain.sweep(a, [], withDefaults({ metric: { token: 1 } }, o)),
+    fine: [1, 2],
+    name: /input/,
+    wrong: notIds,
+    options: { ...reads, metric: metrics, addSpecialTokens },
+  },
+  'edits of sweep': {
+    call: (m, a) => m.plain.sweep([1, 2], a, { metric: { token: 1 } }),
+    fine: [[]],
+    name: /editSets/,
+    wrong: [
+      ...as('bad-option', /editSets/, ...lists, null, [5], [[5]], [[{}]], { at: '*', each: 'row' }),
+      ...as('bad-token', /input from holds 64/, { at: '*.hook_z', each: 'head', from: [64] }),
+      ...noPoint('nowhere', [[{ at: 'nowhere', scale: 0 }]]),
+    ],
+  },
+  gradients: {
+    call: (m, a, o) => m.plain.gradients(a, withDefaults({ of: 'loss', at: ['embed.weight'] }, o)),
+    fine: [1, 2],
+    name: /input/,
+    wrong: notIds,
+    options: {
+      of: metrics,
+      at: [...lists, null, [], [5], ...noPoint('nowhere', ['nowhere'])],
+      signal,
+      addSpecialTokens,
+    },
+  },
+  attributionPatching: {
+    call: (m, a, o) =>
+      m.plain.attributionPatching(a, withDefaults({ of: { token: 1 }, at: ['*.hook_z'], from: [2, 1] }, o)),
+    fine: [1, 2],
+    name: /input/,
+    wrong: notIds,
+    options: {
+      of: metrics,
+      from: [
+        ...as('bad-option', /from has 1 tokens, the input has 2/, [1]),
+        ...as('bad-argument', /input from/, 5, {}),
+        ...as('bad-token', /input from holds/, [64]),
+        ...as('empty-prompt', /input from/, []),
+      ],
+      check: flag,
+    },
+  },
+  integratedGradients: {
+    call: (m, a, o) => m.plain.integratedGradients(a, withDefaults({ of: { token: 1 }, steps: 1 }, o)),
+    fine: [1, 2],
+    name: /input/,
+    wrong: notIds,
+    options: { of: metrics, steps: [null, ...count(0, 4097)], addSpecialTokens },
+  },
+  addAdapter: {
+    call: (m, a, o) => m.plain.addAdapter(a, o),
+    fine: stories,
+    name: /address|source|adapter/,
+    wrong: [5, null, {}, true, new Uint8Array(3), ...as('bad-option', /source/, undefined)],
+    options: { scale: number().filter((x) => x !== -1), signal },
+  },
+  setAdapter: {
+    call: (m, a) => m.plain.setAdapter(a),
+    fine: null,
+    name: /adapter is .*, expected what addAdapter returned/,
+    wrong: [5, 'x', {}, undefined, 1.5],
+  },
+  'model of dictionary': {
+    isAlone: true,
+    call: (m, a) => collect(dictionary(a, TEXT, { at: 'blocks.0.hook_resid_post' })),
+    fine: null,
+    name: /model is .*, expected a loaded model/,
+    wrong: [5, null, undefined, {}, 'x'],
+  },
+  dictionary: {
+    call: (m, a, o) => collect(dictionary(m.told, a, withDefaults({ at: 'blocks.0.hook_resid_post' }, o))),
+    fine: TEXT,
+    name: /text/,
+    wrong: [5, null, {}, [5], '', []],
+    options: {
+      at: [5, {}, ...noPoint('nowhere', 'nowhere')],
+      size: count(0, 1e12),
+      k: count(0, 4097),
+      tokenTable: flag,
+      tokens: count(0, 15),
+      epochs: count(0),
+      batch: count(0),
+      lr: number(11),
+      decay: number(2),
+      seed,
+      threads: count(0, 65),
+      signal,
+    },
+  },
+  'Dictionary.load': {
+    isAlone: true,
+    call: (m, a) => Dictionary.load(a),
+    fine: null,
+    name: /expected a folder or the files of one/,
+    wrong: [5, null, undefined, {}, true, ...as('not-found', /no such folder/, '/nowhere/')],
   },
   distribution: {
     call: (m, a, o) => m.plain.distribution(a, o),
@@ -450,6 +609,13 @@ export const CALLS = {
     name: /messages/,
     wrong: [5, 'x', {}, [], [5], [{}], [{ role: 'user', content: 5 }]],
     options: { edits: lists, captureBudget: sees.captureBudget, stop, ignoreEos, signal, template: [Symbol('x')] },
+  },
+  prompt: {
+    call: (m, a, o) => m.told.prompt(a, o),
+    fine: [{ role: 'user', content: 'x' }],
+    name: /messages/,
+    wrong: [5, null, 'x', {}, [], [5], [{}], [{ role: 'user', content: 5 }]],
+    options: { template: [Symbol('x')], tools: [5, 'x', {}, [5], [{}]], continue: flag },
   },
   eval: {
     call: (m, a, o) => inSession(m.plain, (session) => session.eval(a, o)),

@@ -5,6 +5,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { show } from '../../web/lib/base/errors.js';
+import * as glassformer from '../../web/lib/api/index.js';
 import { CODES, GlassformerError, Tokenizer, create, load, train } from '../../web/lib/api/index.js';
 import { CALLS, Wrong, config, openModels } from './bad_inputs.js';
 import {
@@ -77,6 +78,17 @@ for (const [name, { call, fine, name: argument, wrong, options = {}, isAlone }] 
     });
   });
 }
+
+test('the table has every public call that takes an argument', () => {
+  const called = Object.values(CALLS).map(({ call }) => String(call));
+  const isInternal = new Set(['constructor', 'adapt', 'encodeFeatures', 'storedWeight']);
+  const lacks = [glassformer, glassformer.Model.prototype, glassformer.Session.prototype]
+    .flatMap((of) => Object.entries(Object.getOwnPropertyDescriptors(of)))
+    .filter(([name, { value }]) => typeof value === 'function' && value.length && !isInternal.has(name))
+    .map(([name]) => name)
+    .filter((name) => !/^[A-Z]/.test(name) && !called.some((call) => new RegExp(`\\b${name}\\(`).test(call)));
+  assert.deepEqual(lacks, []);
+});
 
 const one = openCase('llama_1tok');
 const modelFile = join(one.folder, 'model.safetensors');

@@ -1,7 +1,7 @@
 /// <reference lib="esnext.disposable" preserve="true" />
 // dictionary.js - the public classes Dictionary and DictionaryTraining; train/ has what they do
-import { fail, guardedAsync } from '../base/errors.js';
-import { isReadable, resolvedFile } from '../base/checks.js';
+import { fail, guardedAsync, show } from '../base/errors.js';
+import { entriesOf, isReadable, resolvedFile } from '../base/checks.js';
 import { packageFiles } from './package_files.js';
 import { loadOptions } from './input/load_options.js';
 
@@ -73,7 +73,8 @@ export class Dictionary {
    *   of `load` for files
    */
   static async load(source, { model, dtype = 'f32', ...rest } = {}) {
-    const from = isReadable(source) ? resolvedFile(source, 'the source') : Array.from(/** @type {any} */ (source));
+    const from = isReadable(source) ? resolvedFile(source, 'the source') : entriesOf(source);
+    if (!from) fail('bad-argument', `the source is ${show(source)}, expected a folder or the files of one`);
     const options = loadOptions('load', rest);
     return guardedAsync(async () => {
       const { loadDictionary } = await import('../train/dictionaries/dictionary_load.js');
@@ -85,7 +86,7 @@ export class Dictionary {
   get at() {
     return this.#core.weights.at;
   }
-  /** Of a transcoder the point that it reconstructs; otherwise null. @returns {string | null} */
+  /** The point that a transcoder reconstructs; null for other dictionaries. @returns {string | null} */
   get out() {
     return this.#core.weights.out;
   }

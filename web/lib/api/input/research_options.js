@@ -16,7 +16,7 @@ const metricOf =
   ({ token }) =>
   (value, name, limits) => {
     if (value === 'loss') return value;
-    if (!value || typeof value !== 'object')
+    if (!value || typeof value !== 'object' || Array.isArray(value))
       fail('bad-option', `${name} is ${show(value)}, expected 'loss' or { token, minus, position }`);
     const { token: id, ...read } = checkedOptions(name, value, { token, minus: token, position: number }, limits);
     return id === undefined ? fail('bad-option', `${name} names no token`) : { token: id, ...read };
@@ -40,7 +40,7 @@ function checkedSets({ edits, checkedInput }, value, limits) {
     const list = entriesOf(value, LIMITS.edits, tooMany(name, LIMITS.edits)) ?? [];
     return list.map((set, i) => edits(set, `${name}[${i}]`, limits));
   }
-  const { each, from: other, ...edit } = value ?? {};
+  const { each, from: other, ...edit } = typeof value === 'object' && value ? value : {};
   if (each !== 'position' && each !== 'head')
     fail(
       'bad-option',
@@ -51,7 +51,7 @@ function checkedSets({ edits, checkedInput }, value, limits) {
   return {
     ...checked,
     each,
-    ...(other !== undefined && { from: checkedInput(other, 'from', limits), scale: undefined }),
+    ...(other !== undefined && { from: checkedInput(other, 'input from', limits), scale: undefined }),
   };
 }
 
@@ -64,7 +64,7 @@ function optionsOf(checks) {
   const { PASS_OPTIONS, checkedInput, inRange } = checks;
   const of = metricOf(checks);
   const from = (/** @type {any} */ value, /** @type {string} */ _, /** @type {Limits} */ limits) =>
-    checkedInput(value, 'from', limits);
+    checkedInput(value, 'input from', limits);
   const steps = (/** @type {any} */ value, /** @type {string} */ name) => inRange(name, value, 1, 4096, true);
   return {
     matrix: {},

@@ -128,7 +128,7 @@ export async function gradients(model, input, o, { signal } = {}, embedding = 1)
 export async function attributionPatching(model, input, o, hooks) {
   const { value, gradients: slopes } = await gradients(model, input, o, hooks);
   const { ids, source } = idsOf(model, input, o);
-  const other = model.ids(o.from, 'from', o.addSpecialTokens);
+  const other = model.ids(o.from, 'input from', o.addSpecialTokens);
   if (other.length !== ids.length)
     fail('bad-option', `from has ${other.length} tokens, the input has ${ids.length}: they are compared by position`);
   const given = { ...o, source: source.length ? source : undefined };

@@ -68,7 +68,7 @@ async function gridOf(model, ids, o, yielder) {
   /** @type {Record<string, Tensor> | null} */
   let values = null;
   if (from !== undefined) {
-    const other = model.ids(from, 'from', o.addSpecialTokens);
+    const other = model.ids(from, 'input from', o.addSpecialTokens);
     if (other.length !== ids.length)
       fail('bad-option', `from has ${other.length} tokens, the input has ${ids.length}: they are compared by position`);
     const { source, sourceMask } = o;

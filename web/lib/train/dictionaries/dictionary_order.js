@@ -1,5 +1,5 @@
 // dictionary_order.js - checks the options of dictionary()
-import { checkedOptions, flag, optional, signal, word } from '../../base/checks.js';
+import { checkedOptions, flag, optional, signal, text } from '../../base/checks.js';
 import { fail } from '../../base/errors.js';
 import { count, within } from '../../run/generation_defaults.js';
 
@@ -7,8 +7,8 @@ import { count, within } from '../../run/generation_defaults.js';
 
 /** @type {Record<string, OptionCheck>} */
 const OPTIONS = {
-  at: word,
-  out: word,
+  at: text,
+  out: text,
   size: within(1, 1 << 20, true),
   k: within(1, 4096, true),
   tokenTable: flag,

@@ -1,5 +1,5 @@
 // dictionary_run.js - the caller's side of training a dictionary: captures activations, and has the worker learn them
-import { fail } from '../../base/errors.js';
+import { fail, show } from '../../base/errors.js';
 import { startTrainer } from '../training_run.js';
 import { dictionaryOptions } from './dictionary_order.js';
 import { captureRows, rowsIn, textsOf, windowsOf } from './dictionary_windows.js';
@@ -28,6 +28,7 @@ import { fingerprintOf } from './dictionary_model.js';
  * @returns {AsyncGenerator<DictionaryStep, SparseDictionary, void>}
  */
 export async function* trainDictionary(files, model, text, given) {
+  if (typeof model?.adapt !== 'function') fail('bad-argument', `model is ${show(model)}, expected a loaded model`);
   const o = dictionaryOptions(given);
   const { at, out, signal, from } = o;
   const windows = await windowsOf(model, textsOf(text), from, o.tokens + o.heldOut);
