@@ -32,7 +32,7 @@ const FURTHER = {
   'train/dictionaries/dictionary_report': 'Reconstruction',
   'train/lora_order': 'LoraOptions',
   'run/explain/explain': 'Term',
-  'run/loaded_table': 'Placement LoadedRow',
+  'run/weight_table': 'Placement LoadedRow',
   'text/text_stream': 'TextStream',
   'files/opened_files': 'OpenOptions',
   'engine/config/sampler_fields': 'SamplingOptions',

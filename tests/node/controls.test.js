@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { join } from 'node:path';
 import { load } from '../../web/lib/api/index.js';
-import { StepBuffer } from '../../web/lib/run/generate.js';
+import { StepBuffer } from '../../web/lib/run/stop_texts.js';
 import { collect, distance, logitRow, refused, stories, top, untilEnd } from './helpers.js';
 
 const model = await untilEnd(load(stories));

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { StepBuffer } from '../../web/lib/run/generate.js';
+import { StepBuffer } from '../../web/lib/run/stop_texts.js';
 import { Tokenizer } from '../../web/lib/text/tokenizer.js';
 import { create, load } from '../../web/lib/api/index.js';
 import { stories, streamed, top } from './helpers.js';

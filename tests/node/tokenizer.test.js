@@ -4,7 +4,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { StepBuffer } from '../../web/lib/run/generate.js';
+import { StepBuffer } from '../../web/lib/run/stop_texts.js';
 import { openCheckpoint } from '../../web/lib/files/source.js';
 import { Texts } from '../../web/lib/files/vocabulary/packed_texts.js';
 import { ggufTokenizer } from '../../web/lib/files/vocabulary/gguf_vocab.js';

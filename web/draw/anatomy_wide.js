@@ -173,7 +173,7 @@ function columnsOf({ stages, placement }) {
 function captionOf(id, slots, { placement, stages }) {
   const first = stages.includes('before'); // then the embedding is not drawn, the blocks before are
   const post = placement === 'post';
-  /** By how much it stands aside, where captions would meet. @type {Record<string, number>} */
+  /** How far a caption stands aside where captions would meet. @type {Record<string, number>} */
   const aside = {
     embed: first ? -32 : 0,
     norm1: post ? 2 : 0,

@@ -244,7 +244,7 @@ export async function toSafetensors(tensors) {
 /** @typedef {import('../engine/config/weight_roster.js').ParameterRow} ParameterRow */
 /** @typedef {import('../engine/config/weight_roster.js').ParameterTable} ParameterTable */
 /** @typedef {import('./estimate.js').Estimate} Estimate */
-/** @typedef {import('../run/loaded_table.js').LoadedTable} LoadedTable */
+/** @typedef {import('../run/weight_table.js').LoadedTable} LoadedTable */
 /** @typedef {import('../run/load_model.js').Progress} Progress */
 /** @typedef {import('../run/inspect/classify.js').Classification} Classification */
 /** @typedef {import('../run/inspect/classify.js').TokenClassification} TokenClassification */

@@ -1,4 +1,4 @@
-// logit_bias.js - what is added to logits before a token is drawn: logit bias, presence and frequency penalty
+// bias_and_penalties.js - what is added to logits before a token is drawn: logit bias, presence and frequency penalty
 
 /**
  * The sum of the caller's bias and of the penalties. As OpenAI defines them: a token that was generated c times loses

@@ -155,6 +155,6 @@ export function putAdjustment({ memory: { buffer }, schema: { adjustment: at } }
  * @param {number} n
  * @returns {[number, number]}
  */
-export function words(n) {
+export function lowAndHigh(n) {
   return [n % 2 ** 32, Math.floor(n / 2 ** 32)];
 }

@@ -5,7 +5,7 @@ import { BLOCKS } from '../base/dtype_names.js';
 import { fail, show } from '../base/errors.js';
 import { Instance, instantiate } from './instance.js';
 import { EngineSession } from './engine_session.js';
-import { readTensor, readTop, words } from './c_structs.js';
+import { readTensor, readTop, lowAndHigh } from './c_structs.js';
 import { sharedMemory, whyNoThreads } from './features.js';
 import { openPool, threadCount } from './threads.js';
 
@@ -202,7 +202,7 @@ export class Engine extends Instance {
    * @param {number} std   standard deviation
    */
   randomize(seed, std) {
-    this.check(this.x.gf_abi_randomize(this.model, ...words(seed), std, this.error));
+    this.check(this.x.gf_abi_randomize(this.model, ...lowAndHigh(seed), std, this.error));
   }
 
   /**

@@ -2,7 +2,7 @@
 //
 // Same rules as instance.js: a view is created, used and dropped within one function, and results are copies.
 import { fail } from '../base/errors.js';
-import { adjustmentBytes, putAdjustment, putSampling, readChoice, readTop, words } from './c_structs.js';
+import { adjustmentBytes, putAdjustment, putSampling, readChoice, readTop, lowAndHigh } from './c_structs.js';
 
 /** @import { Engine } from './engine.js' */
 /** @import { SamplingOptions } from './config/sampler_fields.js' */
@@ -171,7 +171,7 @@ export class EngineSession {
    * @param {number} seed  0 .. 2^53 - 1
    */
   seed(seed) {
-    this.engine.x.gf_abi_seed(this.ptr, ...words(seed));
+    this.engine.x.gf_abi_seed(this.ptr, ...lowAndHigh(seed));
   }
 
   /**

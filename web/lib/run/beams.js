@@ -1,6 +1,6 @@
 // beams.js - beam search
 import { perSecond } from '../base/clock.js';
-import { StepBuffer } from './generate.js';
+import { StepBuffer } from './stop_texts.js';
 import { advanceAll } from './batch.js';
 import { Yielder } from '../base/event_loop.js';
 

@@ -4,7 +4,7 @@
 import { Engine } from '../engine/engine.js';
 import { warmUp } from '../engine/warm_up.js';
 import { LoadedModel } from './loaded_model.js';
-import { defaultKvDtype } from './loaded_table.js';
+import { defaultKvDtype } from './kv_cache_type.js';
 import { BLOCKS } from '../base/dtype_names.js';
 import { Yielder } from '../base/event_loop.js';
 import { applySwitches, drawnSeed } from './generation_defaults.js';

@@ -7,8 +7,9 @@ import { generate } from './generate.js';
 import { failContextFull, generationOf, isSequenceList } from './generation_defaults.js';
 import { fail } from '../base/errors.js';
 import { camelConfig, hasHead } from '../engine/config/config.js';
-import { defaultKvDtype, tableOf } from './loaded_table.js';
+import { defaultKvDtype } from './kv_cache_type.js';
 import { ModelText } from './model_text.js';
+import { tableOf } from './weight_table.js';
 
 /** @import { Config } from '../engine/config/config.js' */
 /** @import { Engine } from '../engine/engine.js' */
@@ -58,11 +59,11 @@ export class LoadedModel extends ModelText {
     this.toolTemplate = options.chatTemplate === undefined ? (checkpoint?.toolTemplate ?? null) : null;
     /** How embed makes one vector of the states of an encoder. @type {OwnPooling | null} */
     this.pooling = config.kind === 'encoder' ? { ...PLAIN_POOLING, ...checkpoint?.pooling } : null;
-    /** Of a classifier; of one without files they are numbered. @type {Labels | null} */
+    /** The labels of a classifier; numbers where it has no files. @type {Labels | null} */
     this.labels = config.n_labels ? (checkpoint?.labels ?? numberedLabels(config.n_labels)) : null;
     this.warnings = warnings;
     this.name = checkpoint?.name ?? '';
-    /** Which tensor of the files has which weights, for adapters; null for a model without files. */
+    /** The tensors of the files, from which adapters find the weights; null for a model without files. */
     this.origin = checkpoint && originOf(checkpoint);
     /** Another object after each change of the weights: the key of what is computed from them and kept. */
     this.weights = {};

@@ -2,7 +2,7 @@
 //
 // It is loaded at the first generation with such an option. The engine adds the bias after the repetition penalty and
 // before the temperature (struct gf_adjustment).
-import { biasOf } from '../engine/logit_bias.js';
+import { biasOf } from '../engine/bias_and_penalties.js';
 
 /** @import { LoadedModel } from './loaded_model.js' */
 /** @import { GenerationOptions } from './generate.js' */

@@ -1,4 +1,4 @@
-// loaded_table.js - the weights of a loaded model: their table with addresses, and the type of cache that fits them
+// weight_table.js - the table of a loaded model's weights, with their addresses in linear memory
 import { fail } from '../base/errors.js';
 import { parameterTable } from '../engine/config/weight_roster.js';
 
@@ -11,14 +11,6 @@ import { parameterTable } from '../engine/config/weight_roster.js';
 /** @typedef {import('../engine/config/weight_roster.js').ParameterTable} ParameterTable */
 /** @typedef {import('../engine/config/weight_roster.js').ParameterRow & Placement} LoadedRow */
 /** @typedef {Omit<ParameterTable, 'rows'> & {rows: LoadedRow[]}} LoadedTable */
-
-/**
- * The cache of a model with quantised weights is f16: half the memory of f32, and the rounding of its keys and values
- * changes the predictions far less than that of the weights does; q8_0 changes them more. Other models keep exact keys
- * and values.
- * @param {(string | undefined)[]} dtypes of the model's weights
- */
-export const defaultKvDtype = (dtypes) => (dtypes.some((dtype) => dtype?.startsWith('q')) ? 'f16' : 'f32');
 
 /**
  * The parameter table of the loaded model, compared with the engine's own list.

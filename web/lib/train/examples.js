@@ -41,7 +41,7 @@ const tokenizerOf = (words) =>
     model: { type: 'BPE', vocab: Object.fromEntries(words.map((word, id) => [word, id])), merges: [] },
   });
 
-/** Which tokens are hidden: masked_tokens.js. @typedef {{mask: number, vocab: number, least: number}} Mask */
+/** How masked_tokens.js hides tokens. @typedef {{mask: number, vocab: number, least: number}} Mask */
 
 /** Rows that an example takes in a batch. @param {Checked} example */
 const rowsOf = ({ ids, source }) => Math.max(ids.length, source.length);

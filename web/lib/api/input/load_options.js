@@ -89,7 +89,7 @@ const workerFile = checkThat(
   'true, false, the address of a worker file or a function that starts one',
   (value) => ['boolean', 'function'].includes(typeof value) || value instanceof URL || isWord(value),
 );
-/** Where the engine runs; an address becomes absolute. @type {OptionCheck} */
+/** The option `worker`; an address becomes absolute. @type {OptionCheck} */
 const worker = (value, name, limits) => resolvedFile(workerFile(value, name, limits), name);
 
 /** Adapters of one model. */

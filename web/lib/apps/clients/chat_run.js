@@ -28,7 +28,7 @@ export class ChatRun {
   #changed;
   /** @type {AbortController | null} */
   #controller = null;
-  /** That answers. @type {Model | null} */
+  /** The model that answers. @type {Model | null} */
   #model = null;
 
   /** @param {ChatState} state @param {(state: ChatState) => void} changed */

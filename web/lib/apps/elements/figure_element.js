@@ -5,7 +5,7 @@ import { releaseModel, requestModel } from './shared_models.js';
 
 /** @import { Model } from '../../api/model.js' */
 
-/** Where there is no document, importing the entry defines nothing and does not fail. */
+/** The base class. Without a document it is a plain class, so that importing the entry does not fail. */
 const Base = /** @type {typeof HTMLElement} */ (globalThis.HTMLElement ?? class {});
 
 /**

@@ -24,7 +24,7 @@ export function randomIntegers(seed) {
   };
 }
 
-/** Where the largest number of a list is. @param {ArrayLike<number>} list */
+/** The index of the largest number of a list. @param {ArrayLike<number>} list */
 export const indexOfLargest = (list) => Array.prototype.indexOf.call(list, largest(list));
 
 /**

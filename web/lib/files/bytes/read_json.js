@@ -25,7 +25,7 @@ function isNestedDeeper(bytes, limit) {
 
 /** A text or a number that Python's json writes and JSON has not. */
 const NOT_JSON = /"(?:[^"\\]|\\.)*"|-?\b(?:Infinity|NaN)\b/g;
-/** Before the name of such a number, where it stands as a text. */
+/** The prefix of such a number's name where it stands as a text. */
 const MARK = '\u0000number ';
 
 /**

@@ -3,7 +3,7 @@
 // A server is asked for these bytes alone. One that sends the whole file is read up to them.
 import { ByteReader } from './chunks.js';
 import { openBytes } from './open_file.js';
-import { rangeOf } from '../transfer/resume.js';
+import { rangeOf } from '../transfer/retry_and_resume.js';
 
 /** @import { Bytes } from './open_file.js' */
 

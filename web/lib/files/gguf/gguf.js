@@ -57,7 +57,7 @@ const NUMBERS = {
   12: [8, (v, at) => v.getFloat64(at, true)],
 };
 
-/** In place of a value that cannot be given exactly: a whole number above 2^53, or a text that is not UTF-8. */
+/** Stands for a value that cannot be given exactly: a whole number above 2^53, or a text that is not UTF-8. */
 class Unreadable {
   /** @param {string} why */
   constructor(why) {

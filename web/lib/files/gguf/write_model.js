@@ -1,6 +1,6 @@
 // write_model.js - writes a model as a GGUF, in the architecture of llama.cpp that computes the same
 //
-// Which architecture that is, the reader decides: the metadata and names of each are written, read again by
+// The reader decides which architecture that is: the metadata and names of each are written, read again by
 // gguf_model.js, and the configuration compared with that of the model. What GGUF cannot say is refused.
 import { isSparse, layerFlag, rotaryDim, rotaryKvHeads, scoreScale, windowOf } from '../../engine/config/config.js';
 import { fail, show } from '../../base/errors.js';

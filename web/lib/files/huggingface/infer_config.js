@@ -11,7 +11,7 @@ import { withAliases } from './tensor_aliases.js';
 import { readHfConfig } from './huggingface.js';
 import { withJoinedHeads } from './joined_tensors.js';
 import { inKeysOf, keyOf, savedKeys, typeOfSaved } from './saved_keys.js';
-import { fieldsOf, lacking, largest, layersAtMost, layersOf, shapesOf, trialHeads } from './told_by_tensors.js';
+import { fieldsOf, largest, layersAtMost, layersOf, missingWeights, shapesOf, trialHeads } from './told_by_tensors.js';
 import { checkCount, placesByName, planTensors } from '../../engine/config/tensor_plan.js';
 import { renamedPlaces, tiedHead } from './weight_names.js';
 
@@ -93,7 +93,7 @@ async function tryFamily(type, given, all, { files, rename, saved }) {
   const named = rename ? await renamedPlaces(usual, rename) : usual;
   const entries = withJoinedHeads(all, named, files);
   const shapes = shapesOf(entries, named);
-  const without = lacking(shapes, json);
+  const without = missingWeights(shapes, json);
   if (without.length) return { why: `there is no tensor for ${without.join(', ')}`, named: false };
   const heads = { n_heads: value('n_heads'), d_head: value('d_head') };
   const told = fieldsOf(shapes, heads, family?.base.position_offset ?? 0);

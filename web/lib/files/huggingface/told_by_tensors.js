@@ -97,7 +97,7 @@ export function shapesOf(entries, places) {
   return shapes;
 }
 
-/** Without these there is no decoder. */
+/** The weights that every decoder has. */
 const NEEDED = ['embed.weight', 'blocks.0.attn.q.weight', 'blocks.0.attn.o.weight', 'blocks.0.ffn.down.weight'];
 
 /**
@@ -105,14 +105,14 @@ const NEEDED = ['embed.weight', 'blocks.0.attn.q.weight', 'blocks.0.attn.o.weigh
  * @param {Map<string, Told>} shapes
  * @param {Json} given  the caller's configuration
  */
-export function lacking(shapes, { ffn }) {
+export function missingWeights(shapes, { ffn }) {
   const isMatrix = (/** @type {string} */ name) => shapes.get(name)?.shape.length === 2;
   const names = ffn === 'none' ? NEEDED.slice(0, 3) : NEEDED;
   return names.filter((name) => !isMatrix(name) && !(name === 'embed.weight' && isMatrix('head.weight')));
 }
 
 /**
- * The fields that names and shapes tell. Nothing is lacking.
+ * The fields that names and shapes tell. None of missingWeights is missing.
  * @param {Map<string, Told>} shapes
  * @param {{n_heads?: number, d_head?: number}} given
  * @param {number} offset  rows of a table of positions before that of position 0

@@ -103,7 +103,7 @@ export function endOfOpcode(b, at, where, lexing = false) {
  */
 const u32 = (b, at) => (b[at] | (b[at + 1] << 8) | (b[at + 2] << 16) | (b[at + 3] << 24)) >>> 0;
 
-/** Where `pickleLength` continues when more bytes have arrived. @typedef {{at: number}} Lexed */
+/** The offset at which `pickleLength` continues when more bytes have arrived. @typedef {{at: number}} Lexed */
 
 /**
  * The length of the pickle at the start of some bytes.

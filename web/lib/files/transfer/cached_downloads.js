@@ -6,7 +6,7 @@ import { GlassformerError, messageOf, show } from '../../base/errors.js';
 import { checkedChunk, checkedResponse } from '../../base/checks.js';
 import { streamChunks } from '../bytes/open_file.js';
 import { Opener } from '../source.js';
-import { lengthOf, rangeOf, validatorOf } from './resume.js';
+import { lengthOf, rangeOf, validatorOf } from './retry_and_resume.js';
 import { Sha256 } from './sha256.js';
 import { checkDigest, checkSha256 } from './checksum.js';
 import { openStore } from './model_store.js';
@@ -35,7 +35,7 @@ async function isErrorAnswer(body) {
 
 /**
  * Whether a stored validator can stand in a request: a damaged one may have characters that no header takes.
- * @param {import('./resume.js').Validator | null | undefined} validator
+ * @param {import('./retry_and_resume.js').Validator | null | undefined} validator
  */
 const isUsable = (validator) =>
   /^(etag|last-modified)$/.test(validator?.name ?? '') && /^[ -~\xa0-\xff]+$/.test(validator?.value ?? '');

@@ -3,7 +3,7 @@
 import { fail, show } from '../../base/errors.js';
 import { Opener } from '../source.js';
 import { headerToken } from './request_headers.js';
-import { withResume } from './resume.js';
+import { withResume } from './retry_and_resume.js';
 
 /** @import { HeaderPairs } from './request_headers.js' */
 

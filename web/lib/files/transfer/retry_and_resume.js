@@ -1,4 +1,4 @@
-// resume.js - a fetch that repeats a request to a busy server, and requests the rest of a body after the connection
+// retry_and_resume.js - a fetch that repeats a request to a busy server, and requests the rest of a body after the connection
 // was interrupted or sent no byte for a minute
 //
 // A validator (a strong ETag or Last-Modified) must show that the file on the server has not changed. Responses without

@@ -6,7 +6,7 @@
 import { fail } from '../../base/errors.js';
 import { xxh32 } from './xxh32.js';
 
-/** @import { Validator } from './resume.js' */
+/** @import { Validator } from './retry_and_resume.js' */
 /** @import { Store } from './model_store.js' */
 
 /** Bytes of a piece: what a download loses when its process ends. */

@@ -148,7 +148,7 @@ class Scanner {
     return value;
   }
 
-  /** After an entry of a list or an object: whether another one follows. @param {number} close */
+  /** Reads what follows an entry of a list or an object. Returns whether another entry follows. @param {number} close */
   goesOn(close) {
     const byte = this.peek();
     this.at++;
@@ -237,7 +237,7 @@ class Scanner {
     return new ScannedMerges(texts, left.slice(0, n), right.slice(0, n), made.slice(0, n));
   }
 
-  /** Where the second token of the last merge begins. */
+  /** The index at which the second token of the last merge begins. */
   #middle = 0;
 
   /** Copy both tokens of a merge. @param {Uint8Array} into @returns {number} where they end */

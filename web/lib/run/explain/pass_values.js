@@ -191,7 +191,7 @@ export class PassValues {
     return this.config.norm !== 'none' && this.config.use_norm;
   }
 
-  /** Where a sublayer has norms. Without norms nowhere. */
+  /** The places at which a sublayer has norms; none without norms. */
   get normed() {
     const { norm_placement: at } = this.config;
     const on = this.hasNorms;

@@ -1,6 +1,6 @@
 // distribution.js - the probabilities with which the sampler would draw from logits
 import { distribution as probabilities } from '../../engine/engine_captures.js';
-import { biasOf } from '../../engine/logit_bias.js';
+import { biasOf } from '../../engine/bias_and_penalties.js';
 
 /** @typedef {import('../loaded_model.js').LoadedModel} LoadedModel */
 

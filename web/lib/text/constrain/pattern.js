@@ -61,7 +61,7 @@ export class Alphabet {
 
   /** Find the symbols of all sets. */
   split() {
-    /** Where sets begin and end. @type {Map<number, {begin: number[], end: number[]}>} */
+    /** The sets that begin and end at each code point. @type {Map<number, {begin: number[], end: number[]}>} */
     const changes = new Map();
     const at = (/** @type {number} */ point) => remembered(changes, point, () => ({ begin: [], end: [] }));
     this.#sets.forEach((ranges, set) => {

@@ -31,7 +31,7 @@ const BYTE = '(?:25[0-5]|2[0-4]\\d|1\\d\\d|[1-9]?\\d)';
 const IPV4 = `${BYTE}(?:\\.${BYTE}){3}`;
 const GROUP = '[\\dA-Fa-f]{1,4}';
 const LAST = `(?:${GROUP}:${GROUP}|${IPV4})`;
-/** At most n groups, with colons between them. */
+/** Matches at most n groups, with colons between them. */
 const groups = (/** @type {number} */ n) => `(?:(?:${GROUP}:){0,${n - 1}}${GROUP})?`;
 const IPV6 = [
   `(?:${GROUP}:){6}${LAST}`,

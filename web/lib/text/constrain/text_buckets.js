@@ -19,7 +19,7 @@ export class TextBuckets {
     this.bytes = bytes;
     this.starts = starts;
     this.ends = ends;
-    /** Where each bucket begins in `ids`; one more than buckets. */
+    /** The index in `ids` at which each bucket begins, then the end of the last one. */
     this.begins = new Int32Array(256 * SECONDS + 1);
     const buckets = new Int32Array(ends.length).fill(-1);
     for (let id = 0; id < ends.length; id++) {

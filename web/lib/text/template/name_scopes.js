@@ -8,7 +8,7 @@ import { TESTS } from './value_tests.js';
 
 /** @import { Node } from './expression_parser.js' */
 
-/** Where the value of a name comes from when its scope begins. @typedef {'given' | 'outer' | 'own' | 'unset'} Origin */
+/** What gives a name its value when its scope begins. @typedef {'given' | 'outer' | 'own' | 'unset'} Origin */
 
 /** The names of one scope. */
 class Names {
@@ -109,7 +109,7 @@ function addBranches([first, ...more], other, names) {
   ]);
 }
 
-/** Which of some names nodes read before they set them. @param {Node[]} nodes @param {string[]} given */
+/** Those of some names that nodes read before they set them. @param {Node[]} nodes @param {string[]} given */
 export function undeclared(nodes, given) {
   const names = new Set(given);
   const found = new Set();

@@ -18,7 +18,7 @@ export const MOST = {
   time: 5000,
 };
 
-/** After how many calls of `step` the time is compared. */
+/** Calls of `step` between two comparisons of the time. */
 const CALLS = 64;
 
 let steps = 0;

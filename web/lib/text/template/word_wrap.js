@@ -7,7 +7,7 @@ const BLANK = '[\\t\\n\\v\\f\\r ]';
 const WORD = '[\\p{L}\\p{N}_!"\'&.,?]';
 const LETTER = '[\\p{L}_]';
 const NOT_BLANK = '[^\\t\\n\\v\\f\\r ]';
-/** Where a word may break behind a hyphen. */
+/** Matches the hyphens behind which a word may break. */
 const HYPHEN = `-(?:(?<=${LETTER}{2}-)|(?<=${LETTER}-${LETTER}-))(?=${LETTER}-?${LETTER})`;
 /** Dashes between words. */
 const DASHES = '-{2,}(?=[\\p{L}\\p{N}_])';

@@ -17,9 +17,9 @@ const BINS = 24;
 
 /** The entries of all features of a text, by feature. */
 export class ActiveFeatures {
-  /** Where the entries of each feature begin. */
+  /** The index of each feature's first entry. */
   #start;
-  /** Of each entry: its row, and its value. */
+  /** The row of each entry, and its value. */
   #row;
   #value;
   /** The first row of each window, and the number of all. @type {number[]} */

@@ -4,7 +4,7 @@ import { transposed } from './dictionary_files.js';
 
 /** @import { Tensors } from './dictionary_source.js' */
 
-/** Where a module's input or output is among the points: [pattern of hf_hook_point, point]. */
+/** The point that is a module's input or output: [pattern of hf_hook_point, point]. */
 const POINTS = /** @type {[RegExp, string][]} */ ([
   [/^model\.layers\.(\d+)\.output$/, 'hook_resid_post'],
   [/^model\.layers\.(\d+)\.self_attn\.o_proj\.input$/, 'attn.hook_z'],
