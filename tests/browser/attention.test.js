@@ -5,12 +5,14 @@ import { percent } from '../../web/page/text/format.js';
 import { open, pageTest } from './built_page.js';
 import { opened, sum, tensor, withModel } from './expected.js';
 import {
+  STORIES,
   STORY,
   atLeast,
   choose,
   hasIds,
   ids,
   inAddress,
+  insideStory,
   openView,
   read,
   resting,
@@ -21,14 +23,7 @@ import {
 } from './page_parts.js';
 import { quiet } from './quiet.js';
 
-const FILE = 'weights/stories-1m.gguf';
-const model = await opened(FILE);
-
-const story = (more = '', how = {}) => ({
-  hash: `#model=${FILE}&prompt=Once upon a time&seed=3&written=20${more}`,
-  view: 'inside',
-  ...how,
-});
+const model = await opened(STORIES);
 /** What is said of the selected cell: query, key, value. */
 const cellOf = async (page) => {
   const said = await page.locator('#cell').textContent();
@@ -37,7 +32,7 @@ const cellOf = async (page) => {
 
 pageTest(
   'a head and a cell are chosen by keyboard, and the value read is the uncached pass’s',
-  story(),
+  insideStory(),
   async ({ page }) => {
     const pattern = await tensor(model, await ids(page), 'blocks.2.attn.hook_pattern'),
       n = pattern.shape[1];
@@ -69,7 +64,7 @@ pageTest(
 
 pageTest(
   'each stage of a score has the captured value, also before the mask, and as many queries as the pattern',
-  story('&head=1.2&at=3&key=3'),
+  insideStory('&head=1.2&at=3&key=3'),
   async ({ page }) => {
     const shape = () => page.locator('#h-attention small').textContent();
     await quiet(page);
@@ -114,7 +109,7 @@ const rowOf = ({ data, shape: [, n, keys] }, head, query) =>
 
 pageTest(
   'the list beside a head has the largest weights of the selected token',
-  story('&head=2.3&at=14'),
+  insideStory('&head=2.3&at=14'),
   async ({ page }) => {
     await page.locator('.attention').scrollIntoViewIfNeeded();
     await quiet(page);
@@ -128,7 +123,7 @@ pageTest(
 
 pageTest(
   'a phone is not told of arrow keys',
-  story('', { width: 390, height: 844, hasTouch: true, isMobile: true }),
+  insideStory('', { width: 390, height: 844, hasTouch: true, isMobile: true }),
   async ({ page }) => {
     await says(page, '#cell', /^Tap a cell/);
   },

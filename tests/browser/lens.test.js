@@ -3,18 +3,12 @@ import assert from 'node:assert/strict';
 import { figures, percent } from '../../web/page/text/format.js';
 import { pageTest, samePage } from './built_page.js';
 import { opened } from './expected.js';
-import { SMALL, counts, ids, made, openView, says } from './page_parts.js';
+import { SMALL, STORIES, counts, ids, insideStory, made, openView, says } from './page_parts.js';
 import { quiet } from './quiet.js';
 
-const FILE = 'weights/stories-1m.gguf';
-const model = await opened(FILE);
+const model = await opened(STORIES);
 
-const story = (more = '', how = {}) => ({
-  hash: `#model=${FILE}&prompt=Once upon a time&seed=3&written=20${more}`,
-  view: 'inside',
-  ...how,
-});
-const storyTest = samePage(story());
+const storyTest = samePage(insideStory());
 const lens = async (page) => {
   await page.locator('.lens-card').scrollIntoViewIfNeeded();
   await page.waitForSelector('.vote');
@@ -23,7 +17,7 @@ const lens = async (page) => {
 
 pageTest(
   'on a phone the lens shows as many positions as have room, each with its probability',
-  story('', { width: 390, height: 844 }),
+  insideStory('', { width: 390, height: 844 }),
   async ({ page }) => {
     await page.locator('.lens-card').scrollIntoViewIfNeeded();
     await page.locator('.lens td.n').first().waitFor();
@@ -87,7 +81,7 @@ storyTest('the lens ends in the model’s own answer, and the votes add up to th
 
 pageTest(
   'the norms and votes of the lens are those of the library, layers and heads counted from 1',
-  story('&at=14'),
+  insideStory('&at=14'),
   async ({ page }) => {
     await page.locator('.lens-card').scrollIntoViewIfNeeded();
     await page.waitForSelector('.vote');

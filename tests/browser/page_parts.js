@@ -9,6 +9,13 @@ import { quiet } from './quiet.js';
 const axe = readFileSync(new URL('../../node_modules/axe-core/axe.min.js', import.meta.url), 'utf8');
 /** The address of a page with the small story model, which writes nothing yet. */
 export const STORY = '#model=weights/stories-1m.gguf&prompt=Once upon a time&pace=fast';
+export const STORIES = 'weights/stories-1m.gguf';
+/** A text of 20 tokens in the view Inside. @param {string} [more] of the address @param {object} [how]  as of pageTest */
+export const insideStory = (more = '', how = {}) => ({
+  hash: `#model=${STORIES}&prompt=Once upon a time&seed=3&written=20${more}`,
+  view: 'inside',
+  ...how,
+});
 
 /** A small model, to be made on the page. */
 export const SMALL = {

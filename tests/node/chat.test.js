@@ -7,6 +7,7 @@ import { EngineSession } from '../../web/lib/engine/engine_session.js';
 import { load } from '../../web/lib/api/index.js';
 import { temporaryFolder } from '../temporary.js';
 import { collect, openCase, refused, stories, untilEnd } from './helpers.js';
+import { specialToken } from './checkpoint_files.js';
 import { limited } from './wasm_file.js';
 
 /** A folder with a model that has the letters from A on as tokens, and this chat template. */
@@ -14,19 +15,15 @@ function folderWith(template, names = {}) {
   const folder = temporaryFolder('sessions');
   const c = openCase('llama_1tok');
   copyFileSync(join(c.folder, 'model.safetensors'), join(folder, 'model.safetensors'));
-  const special = (id, content) => ({
-    id,
-    content,
-    special: true,
-    single_word: false,
-    lstrip: false,
-    rstrip: false,
-    normalized: false,
-  });
   const json = (name, value) => writeFileSync(join(folder, name), JSON.stringify(value));
   json('config.json', { ...c.config, bos_token_id: 60, eos_token_id: 61 });
   json('tokenizer.json', {
-    added_tokens: [special(60, '<s>'), special(61, '</s>'), special(62, '[user]'), special(63, '[bot]')],
+    added_tokens: [
+      specialToken(60, '<s>'),
+      specialToken(61, '</s>'),
+      specialToken(62, '[user]'),
+      specialToken(63, '[bot]'),
+    ],
     normalizer: null,
     pre_tokenizer: null,
     post_processor: null,

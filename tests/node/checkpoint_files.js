@@ -104,6 +104,17 @@ export function llama2cFile(version, tied = true) {
 
 // ---- PyTorch
 
+/** An entry of added_tokens in a tokenizer.json. @param {number} id @param {string} content */
+export const specialToken = (id, content) => ({
+  id,
+  content,
+  special: true,
+  single_word: false,
+  lstrip: false,
+  rstrip: false,
+  normalized: false,
+});
+
 const utf8 = new TextEncoder();
 const half = (n) => [n & 255, (n >> 8) & 255];
 const word = (n) => [n & 255, (n >>> 8) & 255, (n >>> 16) & 255, (n >>> 24) & 255];

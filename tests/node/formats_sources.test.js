@@ -9,7 +9,7 @@ import { readHfConfig } from '../../web/lib/files/huggingface/huggingface.js';
 import { roster } from '../../web/lib/engine/config/weight_roster.js';
 import { openCheckpoint } from '../../web/lib/files/source.js';
 import { temporaryFolder } from '../temporary.js';
-import { safetensors, withHeader } from './checkpoint_files.js';
+import { safetensors, specialToken, withHeader } from './checkpoint_files.js';
 import { load } from '../../web/lib/api/index.js';
 import { serve as listen, stories } from './helpers.js';
 import { drain, ggufFile, hf, hfFile, hfTensors, rejects } from './small_files.js';
@@ -95,15 +95,7 @@ test('paths, addresses, blobs, buffers and folders give the same model', async (
 
 // A template was given <s> and </s> although the tokenizer has <|im_start|> and <|im_end|>.
 test("begin and end tokens come from the tokenizer's files, and from config.json where those name none", async () => {
-  const added = ['<s>', '</s>', '<|im_start|>', '<|im_end|>'].map((content, id) => ({
-    id,
-    content,
-    special: true,
-    single_word: false,
-    lstrip: false,
-    rstrip: false,
-    normalized: false,
-  }));
+  const added = ['<s>', '</s>', '<|im_start|>', '<|im_end|>'].map((content, id) => specialToken(id, content));
   const tokenizer = {
     added_tokens: added,
     normalizer: null,

@@ -10,6 +10,12 @@ export const tiny = { d_model: 32, n_layers: 2, n_heads: 2, d_ff: 64, context_le
 
 export const small = { vocabSize: 300, batchTokens: 256 };
 
+/** The lines of a small recipe of the native trainer. */
+export const tinyRecipe = [
+  ...['d_model=32', 'n_layers=2', 'n_heads=2', 'n_kv_heads=2', 'd_head=16', 'd_ff=64', 'context_length=64'],
+  ...['vocab_size=300', 'batch_tokens=256', 'micro_tokens=128', 'sample_every=0', 'validate_every=0', 'groups='],
+];
+
 export const gpt2 = { ...tiny, ...gpt2Recipe };
 
 export const classic = {

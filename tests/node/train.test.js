@@ -7,25 +7,11 @@ import { test } from 'node:test';
 import { load, train as trainInPackage } from '../../web/lib/api/index.js';
 import { temporaryFolder } from '../temporary.js';
 import { top } from './helpers.js';
+import { tinyRecipe as tiny } from './small_runs.js';
 
 const program = join(top, 'weights/train.js');
 const skip = !existsSync(join(top, 'build/native/glassformer-train')) && 'the trainer is not built: ./build.sh native';
 const workFolder = temporaryFolder('train');
-const tiny = [
-  'd_model=32',
-  'n_layers=2',
-  'n_heads=2',
-  'n_kv_heads=2',
-  'd_head=16',
-  'd_ff=64',
-  'context_length=64',
-  'vocab_size=300',
-  'batch_tokens=256',
-  'micro_tokens=128',
-  'sample_every=0',
-  'validate_every=0',
-  'groups=',
-];
 
 /**
  * @param {string} out

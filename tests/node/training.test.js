@@ -12,7 +12,7 @@ import { FIRST, setupOf, stepsFor } from '../../web/page/views/train/training_op
 import { sleep } from '../patience.js';
 import { temporaryFolder } from '../temporary.js';
 import { collect, top } from './helpers.js';
-import { classic, gpt2, small, steps, text, tiny, trained } from './small_runs.js';
+import { classic, gpt2, small, steps, text, tiny, tinyRecipe, trained } from './small_runs.js';
 
 const program = join(top, 'build/native/glassformer-train');
 
@@ -151,25 +151,8 @@ describe('learning', () => {
     { skip: !existsSync(program) && 'the trainer is not built: ./build.sh native' },
     async () => {
       const settings = [
-        'd_model=32',
-        'n_layers=2',
-        'n_heads=2',
-        'n_kv_heads=2',
-        'd_head=16',
-        'd_ff=64',
-        'context_length=64',
-        'vocab_size=300',
-        'norm_eps=1e-5',
-        'batch_tokens=256',
-        'micro_tokens=128',
-        'steps=40',
-        'dropout=0.1',
-        'weight_decay=0.1',
-        'average=0',
-        'seed=5',
-        'sample_every=0',
-        'validate_every=0',
-        'groups=',
+        ...tinyRecipe,
+        ...['norm_eps=1e-5', 'steps=40', 'dropout=0.1', 'weight_decay=0.1', 'average=0', 'seed=5'],
       ];
       const defaults = ['lr=0.003', 'muon=1', 'muon_lr=0.02', 'warmup=0.02', 'final_rate=0.02', 'clip=1', 'beta2=0.95'];
       execFileSync(program, [
