@@ -72,7 +72,7 @@ export const CONTROLS = {
   biasAttnOut: { name: say`biases, o` },
   biasFfn: { name: say`biases, FFN`, when: hasFfn },
 };
-/** Those under “More”. @type {Record<string, Control>} */
+/** The controls under “More”. @type {Record<string, Control>} */
 export const FURTHER = {
   encoderVocabSize: { name: say`encoder vocabulary, 0: same`, when: two },
   dEncoderFf: { name: say`encoder d_ff, 0: same`, when: (c) => two(c) && hasFfn(c) },

@@ -117,7 +117,7 @@ export const modelSaid = ({ name, parameters: { total } }, adapted) =>
 export const shapeSaid = ({ config: c, parameters: { rows, total, active }, fileBytes }) =>
   say`${KIND[c.kind] ?? ''}${layersSaid(c.nLayers)} · ${headsSaid(c.nHeads)} · d_model ${c.dModel} · ${mainType(rows)}${active < total ? say` · ${compact(active)} parameters for each token` : ''}${fileBytes ? ` · ${bytes(fileBytes)}` : ''}`;
 
-/** Without the kind of dot product and the reason for one thread, which the tooltip has. */
+/** The binary and its threads. The tooltip also has the kind of dot product and the reason for one thread. */
 const engineSaid = (backend) =>
   backend
     .split(':')[0]

@@ -6,7 +6,7 @@ export const GLOSSARY = {
   about: say`the terms of the page, one sentence each`,
 };
 
-/** In the order in which a token meets them. @type {Record<string, [term: string, sentence: string]>} */
+/** The terms of the glossary, in the order in which a token meets them. @type {Record<string, [term: string, sentence: string]>} */
 export const TERMS = {
   token: [say`token`, say`A piece of text with a number of its own: a word, a part of one, or a single character.`],
   embedding: [say`embedding`, say`The table that gives each token its vector: one row per token.`],

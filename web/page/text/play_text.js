@@ -76,7 +76,7 @@ export const CURVES = {
   output: say`output`,
 };
 
-/** Where positions come in, by kind of picture. */
+/** Names and sentences of the pictures of positions, by kind. */
 export const POSITIONS = {
   title: {
     table: say`Positions that are added`,

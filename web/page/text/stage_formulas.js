@@ -143,7 +143,7 @@ const outputs = (c) =>
 const EXPERTS = say`p = softmax(W_router x), y = Σ w_e FFN_e(x) over the experts e with the largest p`;
 const blockNorm = (c) => norm(c, c.useNorm);
 
-/** By stage; a stage without a formula of its own has none. @type {Record<string, (c: any, layer: number) => string>} */
+/** The formula of each stage that has one of its own. @type {Record<string, (c: any, layer: number) => string>} */
 export const FORMULAS = {
   embed,
   norm1: blockNorm,

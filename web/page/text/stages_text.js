@@ -30,7 +30,7 @@ const POSITION = {
   none: say`the model has no position embedding`,
 };
 
-/** Where the position of a token comes in, as a clause. */
+/** A clause that says how the position of a token enters. */
 const placed = (c) =>
   c.usePosition === false ? say`positions are switched off in this model` : POSITION[positionKind(c)];
 
@@ -65,7 +65,7 @@ const NORMED = {
 
 const SHARED = say`Rescales what both the heads and the FFN read. The residual stream itself is not changed (pre-norm).`;
 
-/** Which keys a query is compared with. */
+/** The keys that a query is compared with, in words. */
 function keysOf(c, layer) {
   const window = windowOf(c, layer);
   if (!c.causal) return window ? say`the keys of its window of ${int(window)} tokens` : say`every key`;

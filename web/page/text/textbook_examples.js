@@ -8,7 +8,7 @@ import { say } from '../state/base/language.js';
 const GIFT = 'Tom gave the ball to Sue. Sue gave the ball to';
 const AGAIN = 'Tom saw a red bird. Sue saw a blue fish. Tom saw a red';
 
-/** By the ids of pages. @type {Record<string, string>} */
+/** The prompt of each page, by its id. @type {Record<string, string>} */
 const PROMPTS = {
   token: 'The hippopotamus was unbelievably slow',
   embedding: 'The cat saw a cat',
@@ -41,7 +41,7 @@ export function inductionHead(s) {
   return heads.length ? heads.reduce((best, one) => (one.score > best.score ? one : best)) : null;
 }
 
-/** Where it is in this model. @param {State} s */
+/** The sentence that names the induction head of this model. @param {State} s */
 export function inductionSaid(s) {
   const found = inductionHead(s);
   return found

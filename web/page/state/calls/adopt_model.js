@@ -5,7 +5,7 @@ import { SAMPLER } from '../facts/sampler_options.js';
 import { setSpecialTokens } from '../facts/special_tokens.js';
 import { setPrompt } from './read_prompt.js';
 
-/** Of a model that is neither shipped nor made here. */
+/** The opening of a model that is neither shipped nor made here. */
 const OPENING = { prompt: 'Once upon a time', temperature: SAMPLER.temperature.default };
 
 /**

@@ -22,7 +22,7 @@ export function keepRun(runtime) {
   runtime.set({ text: { kept: { tokens: [...text.tokens], model: runtime.loaded().name, temperature, seed } } });
 }
 
-/** Where two texts part: the first place at which they have not the same token.
+/** The first index at which two texts have different tokens.
  * @param {import('../store/state.js').Token[]} one @param {import('../store/state.js').Token[]} other */
 export function firstDifference(one, other) {
   let at = 0;

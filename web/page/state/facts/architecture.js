@@ -59,7 +59,7 @@ export const hasDistanceBias = (c) => c.relativeBuckets > 0 && c.usePosition !==
 export const addsPositions = (c) =>
   (c.position === 'learned' || c.position === 'sinusoidal') && c.usePosition !== false;
 
-/** Where positions come in. @param {Config} c @returns {'learned' | 'sinusoidal' | 'rope' | 'alibi' | 'distance' | 'none'} */
+/** The kind of positions of a model. @param {Config} c @returns {'learned' | 'sinusoidal' | 'rope' | 'alibi' | 'distance' | 'none'} */
 export function positionKind(c) {
   if (hasDistanceBias(c) && !addsPositions(c)) return 'distance';
   return c.usePosition === false || (c.position === 'rope' && !rotatesAnywhere(c)) ? 'none' : c.position;

@@ -2,7 +2,7 @@
 
 import { load } from 'glassformer';
 
-/** By address. @type {Map<string, any>} */
+/** The configurations that were read, by address. @type {Map<string, any>} */
 const known = new Map();
 
 /**

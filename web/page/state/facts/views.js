@@ -28,7 +28,7 @@ export function viewOf(hash) {
 /** What a link for a class can hide: wherever the page tells it, not in one panel only. */
 export const CONCEALABLE = ['next', 'heads', 'attention', 'lens', 'parameters'];
 
-/** Where the heads look: in small and in large. */
+/** The panels that show where the heads look: in small and in large. */
 export const LOOKS = ['heads', 'attention'];
 
 /**

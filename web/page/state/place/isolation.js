@@ -3,7 +3,7 @@ import { keep, recall } from '../base/storage.js';
 
 const NAME = 'glassformer-isolated';
 
-/** With fewer processors a page uses one thread anyway. */
+/** The fewest processors with which a page uses several threads. */
 const LEAST_CORES = 3;
 
 /**

@@ -49,7 +49,7 @@ export function rows({ data, shape }) {
 /** How far the sums of these rows are from 1, at most. @param {ArrayLike<number>[]} list */
 export const fromOne = (list) => Math.max(...list.map((row) => Math.abs(sum(row) - 1)));
 
-/** In double. @param {ArrayLike<number>} logits @param {number} [temperature] */
+/** The softmax in double precision. @param {ArrayLike<number>} logits @param {number} [temperature] */
 export function softmax(logits, temperature = 1) {
   const top = Math.max(...Array.from(logits));
   const e = Float64Array.from(logits, (v) => Math.exp((v - top) / temperature)),

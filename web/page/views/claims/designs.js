@@ -131,7 +131,7 @@ const gpt2 = (c) => ({
   head: 'wte',
 });
 
-/** By the model_type of a config.json. @type {Record<string, (config: any) => Design>} */
+/** The design of each model_type of a config.json. @type {Record<string, (config: any) => Design>} */
 export const DESIGNS = {
   'rlvr-from-scratch': modern,
   'bare-bones-ml-transformer': encoderDecoder,

@@ -84,7 +84,7 @@ export function finite(shape, logits) {
   return sentence`${same(shape, logits.shape)}, ${same('all', all ? 'all' : 'not all')} finite`;
 }
 
-/** With what is to be seen. @param {Outcome} outcome @param {string} note @returns {Outcome} */
+/** The outcome with a note on what is to be seen. @param {Outcome} outcome @param {string} note @returns {Outcome} */
 export const noted = (outcome, note) => ({ ...outcome, note });
 
 /** A number that the tutorial prints and its code does not give.

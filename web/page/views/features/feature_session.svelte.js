@@ -31,7 +31,7 @@ export class FeatureSession {
   feature = $state(-1);
   /** @type {import('glassformer').Feature | null} */
   about = $state.raw(null);
-  /** In multiples of the feature's largest activation. */
+  /** What is added to the activation, in multiples of the feature's largest one. */
   dose = $state(1);
   /** The features of the texts that are shown, and what was added to their activations. @type {{ feature: number, random: number, dose: number } | null} */
   asked = $state.raw(null);

@@ -1,6 +1,6 @@
 // panels.js - the panels of the open view, in their order
 
-/** Those that can stand alone: not the controls. */
+/** The panels that can stand alone: all but the controls. */
 export const panels = () =>
   [...document.querySelectorAll('.view:not([hidden]) .card[data-panel]')].filter(
     (card) => !card.closest('[hidden], [data-panel="prompt"]'),

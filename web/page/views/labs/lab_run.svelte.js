@@ -7,7 +7,7 @@ import { messageOf } from '../../state/base/error_message.js';
 /** @typedef {import('glassformer/labs').Figure} Figure */
 /** @typedef {import('glassformer/labs').LabResult} LabResult */
 
-/** Where the model of a lab lies beside the page. @param {string} model  `Lab.model` */
+/** The address of a lab's model, beside the page. @param {string} model  `Lab.model` */
 export const modelFile = (model) => `weights/${model}`;
 
 export class LabRun {

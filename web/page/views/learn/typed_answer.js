@@ -18,7 +18,7 @@ export const number = (value, words = int(value), tolerance = 0) => ({
 /** Letters and digits only, in lower case. */
 export const plain = (text) => text.toLowerCase().replace(/[^\p{L}\p{N}]/gu, '');
 
-/** Without the English of a term, which stands in brackets. */
+/** A term without its English, which stands in brackets. */
 const bare = (text) => plain(text.replace(/[(（].*/, ''));
 
 /** A word in English or in the language of the page, whatever its case. @returns {Answer} */

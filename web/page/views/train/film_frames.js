@@ -61,7 +61,7 @@ export function grown(first, last) {
 
 const LOOKS = 40; // samples, and pictures of the film, at most
 
-/** Without the look that has the nearest neighbours, the older of equals, where there are too many: what stays is spread
+/** Drops the look with the nearest neighbours, the older of equals, where there are too many: the others are spread
  * evenly over the steps. First and newest stay. @template {{ step: number }} T @param {T[]} looks oldest first */
 export function thinned(looks) {
   if (looks.length <= LOOKS) return looks;

@@ -89,7 +89,7 @@ export function pointing() {
     clearTimeout(timer);
     if (!open) timer = setTimeout(() => (part = next), ms);
   }
-  /** At once. @param {Part | null} next */
+  /** Opens a part at once. @param {Part | null} next */
   function choose(next) {
     clearTimeout(timer);
     open = '';
