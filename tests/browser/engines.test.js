@@ -7,7 +7,7 @@ import { readFileSync } from 'node:fs';
 import { after, before, describe, test } from 'node:test';
 import { openBrowser, until } from './drivers/browsers.js';
 import { inEachEngine } from './drivers/each_engine.js';
-import { PROBES } from '../../web/lib/engine/features.js';
+import { PROBES } from '../../web/lib/engine/wasm_features.js';
 import * as library from '../../web/lib/api/index.js';
 import { serveLibrary, top } from './engines/fixture.js';
 import { MODELS, QUESTIONS, ask, trains } from './engines/programme.js';

@@ -8,7 +8,7 @@
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { Engine } from '../../web/lib/engine/engine.js';
-import { chooseBackend } from '../../web/lib/engine/features.js';
+import { chooseBackend } from '../../web/lib/engine/wasm_features.js';
 import { limited, wasmFile } from '../node/wasm_file.js';
 import { runFromCommandLine } from './command_line.js';
 import { loadBoth, randomModel, step } from './memory_steps.js';

@@ -8,7 +8,7 @@ import { Instance, instantiate } from '../../web/lib/engine/instance.js';
 import { engineModule } from '../../web/lib/engine/binary.js';
 import { packageFiles } from '../../web/lib/api/package_files.js';
 import { warmUp } from '../../web/lib/engine/warm_up.js';
-import { chooseBackend } from '../../web/lib/engine/features.js';
+import { chooseBackend } from '../../web/lib/engine/wasm_features.js';
 import { FIELDS } from '../../web/lib/engine/config/config_fields.js';
 import { SAMPLER } from '../../web/lib/engine/config/sampler_fields.js';
 import { completeConfig } from '../../web/lib/engine/config/config.js';

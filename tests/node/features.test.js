@@ -1,9 +1,9 @@
-// features.test.js - the probes of features.js test the instructions that the binaries contain
+// features.test.js - the probes of wasm_features.js test the instructions that the binaries contain
 import assert from 'node:assert/strict';
 import { readFileSync, readdirSync } from 'node:fs';
 import { afterEach, describe, test } from 'node:test';
 import { relaxedInstructions, simdInstructions } from './opcodes.js';
-import { PROBES, whyOneThread } from '../../web/lib/engine/features.js';
+import { PROBES, whyOneThread } from '../../web/lib/engine/wasm_features.js';
 import { load } from '../../web/lib/api/index.js';
 
 const folder = new URL('../../web/lib/api/wasm/', import.meta.url);

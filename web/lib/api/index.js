@@ -248,7 +248,7 @@ export async function toSafetensors(tensors) {
 /** @typedef {import('../run/load_model.js').Progress} Progress */
 /** @typedef {import('../run/inspect/classify.js').Classification} Classification */
 /** @typedef {import('../run/inspect/classify.js').TokenClassification} TokenClassification */
-/** @typedef {import('../run/inspect/words.js').LabelledSpan} LabelledSpan */
+/** @typedef {import('../run/inspect/labelled_words.js').LabelledSpan} LabelledSpan */
 /** @typedef {import('../run/inspect/classify.js').LabelScore} LabelScore */
 /** @typedef {import('../files/huggingface/sentence_transformers.js').Pooling} Pooling */
 /** @typedef {import('../files/huggingface/sentence_transformers.js').PoolingKind} PoolingKind */

@@ -2,7 +2,7 @@
 import { fail } from '../base/errors.js';
 import { untilAborted } from '../base/event_loop.js';
 import { engineModule } from '../engine/binary.js';
-import { whyNoThreads } from '../engine/features.js';
+import { whyNoThreads } from '../engine/wasm_features.js';
 import { prefetch, prefetchable } from '../worker/requests_for_worker.js';
 import { LocalModel, WorkerModel } from '../worker/model_caller.js';
 import { startWorker } from '../worker/start_worker.js';

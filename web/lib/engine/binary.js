@@ -2,7 +2,7 @@
 //
 // The caller's side compiles and posts the module to its worker. A second model then needs no second download, and
 // workers need no addresses.
-import { chooseBackend } from './features.js';
+import { chooseBackend } from './wasm_features.js';
 import { GlassformerError, fail, show } from '../base/errors.js';
 
 /** @typedef {string | URL | Blob | ArrayBuffer | Uint8Array | Response | WebAssembly.Module} Wasm */
@@ -22,7 +22,7 @@ const compiled = new Map();
 
 /**
  * The compiled binary for this machine, or the one that the caller supplies as `wasm`. When a binary does not compile
- * although the probes of features.js passed, another replaces it: SIMD instead of relaxed SIMD, one thread instead of
+ * although the probes of wasm_features.js passed, another replaces it: SIMD instead of relaxed SIMD, one thread instead of
  * several.
  * @param {BinaryFiles} files
  * @param {{backend?: 'auto'|'simd'|'relaxed', threaded?: boolean, wasm?: Wasm, warnings?: string[]}} [options]

@@ -6,7 +6,7 @@ import { fail, show } from '../base/errors.js';
 import { Instance, instantiate } from './instance.js';
 import { EngineSession } from './engine_session.js';
 import { readTensor, readTop, lowAndHigh } from './c_structs.js';
-import { sharedMemory, whyNoThreads } from './features.js';
+import { sharedMemory, whyNoThreads } from './wasm_features.js';
 import { openPool, threadCount } from './threads.js';
 
 /** @typedef {{[field: string]: any}} Config the fields of glassformer.h */

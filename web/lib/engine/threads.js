@@ -1,5 +1,5 @@
 // threads.js - opens the pool of threads of an engine or a trainer, in its worker
-import { defaultThreads } from './features.js';
+import { defaultThreads } from './wasm_features.js';
 import { fail } from '../base/errors.js';
 import { ownType } from '../base/spawn.js';
 

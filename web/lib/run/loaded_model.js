@@ -223,7 +223,7 @@ export class LoadedModel extends ModelText {
   /**
    * Take the encoder of a sparse dictionary. Synchronous up to the import: a later message may name it at once.
    * @param {number} id
-   * @param {import('../engine/engine_features.js').Encoder} encoder
+   * @param {import('../engine/dictionary_encoders.js').Encoder} encoder
    */
   async addDictionary(id, encoder) {
     const opened = import('./inspect/feature_values.js').then(({ open }) => open(this, encoder));

@@ -6,7 +6,7 @@ import { Tokenizer } from '../text/tokenizer.js';
 import { WorkerModel } from '../worker/model_caller.js';
 import { startWorker } from '../worker/start_worker.js';
 import { trainerModule } from '../engine/binary.js';
-import { whyNoThreads } from '../engine/features.js';
+import { whyNoThreads } from '../engine/wasm_features.js';
 import { adapterFiles, wholeFiles } from './lora_files.js';
 import { TRAIN_OPTIONS, checkedOrder, configOf } from './train_order.js';
 

@@ -3,7 +3,7 @@ import { Rate } from '../base/clock.js';
 import { concatenate } from '../files/bytes/chunks.js';
 import { Trainer } from '../engine/trainer.js';
 import { dictionaryCalls } from './dictionaries/dictionary_worker.js';
-import { defaultThreads, sharedMemory, whyNoThreads } from '../engine/features.js';
+import { defaultThreads, sharedMemory, whyNoThreads } from '../engine/wasm_features.js';
 import { openPool } from '../engine/threads.js';
 import { askForHelper, engine, listen, post, postError, watched } from '../worker/message_port.js';
 import { camelConfig } from '../engine/config/config.js';

@@ -8,14 +8,14 @@ import { requireFinite } from './finite_check.js';
 import { forwardOne } from './forward.js';
 import { encodeInPasses } from './shared_passes.js';
 import { typedIds } from './typed_ids.js';
-import { entitiesOf, wordsOf } from './words.js';
+import { entitiesOf, wordsOf } from './labelled_words.js';
 
 /** @import { LoadedModel } from '../loaded_model.js' */
 /** @import { Hooks } from '../calls.js' */
 /** @import { Labels } from '../../files/huggingface/classifiers.js' */
 /** @import { PassSource } from './shared_passes.js' */
 /** @import { Tensor } from '../../engine/engine.js' */
-/** @import { LabelledSpan } from './words.js' */
+/** @import { LabelledSpan } from './labelled_words.js' */
 /**
  * A label with its score.
  * @typedef {{label: string, score: number}} LabelScore

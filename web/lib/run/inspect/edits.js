@@ -1,6 +1,6 @@
 // edits.js - edits of a session: finds their points, positions and heads, and the values of those that need a pass
 import { addEdit } from '../../engine/engine_captures.js';
-import { addFeatureEdit } from '../../engine/engine_features.js';
+import { addFeatureEdit } from '../../engine/dictionary_encoders.js';
 import { fail, messageOf, show } from '../../base/errors.js';
 import { LIMITS } from '../../base/checks.js';
 import { numberInRange } from '../generation_defaults.js';

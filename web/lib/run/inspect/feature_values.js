@@ -1,12 +1,12 @@
 // feature_values.js - the sparse dictionaries of a loaded model: their encoders in its engine, and what texts activate
-import { closeFeatures, encodeRows, openFeatures } from '../../engine/engine_features.js';
+import { closeFeatures, encodeRows, openFeatures } from '../../engine/dictionary_encoders.js';
 import { Yielder } from '../../base/event_loop.js';
 import { fail } from '../../base/errors.js';
 import { forwardOne } from './forward.js';
 
 /** @import { LoadedModel } from '../loaded_model.js' */
 /** @import { Hooks } from '../calls.js' */
-/** @import { Encoder, FeatureRows } from '../../engine/engine_features.js' */
+/** @import { Encoder, FeatureRows } from '../../engine/dictionary_encoders.js' */
 /** An encoder in the engine. @typedef {{address: number, encoder: {d: number, size: number}}} OpenedEncoder */
 
 /**

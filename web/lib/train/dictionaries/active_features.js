@@ -1,6 +1,6 @@
 // active_features.js - where the features of a dictionary are active in texts: their contexts, densities, histograms
 
-/** @import { FeatureRows } from '../../engine/engine_features.js' */
+/** @import { FeatureRows } from '../../engine/dictionary_encoders.js' */
 /**
  * A place where a feature is active. quantile: the share of the places where it is active that have at most this value;
  * values: of all tokens shown

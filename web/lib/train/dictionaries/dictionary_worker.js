@@ -1,6 +1,6 @@
 // dictionary_worker.js - the worker's side of a dictionary that is trained: answers the messages of dictionary_run.js
 import { DictionaryTrainer } from '../../engine/dictionary_trainer.js';
-import { sharedMemory } from '../../engine/features.js';
+import { sharedMemory } from '../../engine/wasm_features.js';
 import { engine } from '../../worker/message_port.js';
 import { fail } from '../../base/errors.js';
 

@@ -5,7 +5,7 @@ import { captureRows, windowsOf, textsOf } from './dictionary_windows.js';
 import { foldGain, gainOf, logitsOf, requireModel } from './dictionary_model.js';
 
 /** @import { Model } from '../../api/model.js' */
-/** @import { Encoder } from '../../engine/engine_features.js' */
+/** @import { Encoder } from '../../engine/dictionary_encoders.js' */
 /**
  * The weights of a dictionary, in one form for all architectures (struct gf_features_spec in src/glassformer.h), with
  * biases of the input, normalisations of the decoder and scales folded in. dtype: of the encoder in the engine

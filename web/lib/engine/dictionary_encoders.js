@@ -1,4 +1,4 @@
-// engine_features.js - encoders of sparse dictionaries in the engine, and edits of their features
+// dictionary_encoders.js - encoders of sparse dictionaries in the engine, and edits of their features
 //
 // Same rules as instance.js: a view is created, used and dropped within one function, and results are copies.
 

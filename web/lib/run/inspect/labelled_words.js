@@ -1,4 +1,4 @@
-// words.js - the words and the named entities of a text whose tokens have labels
+// labelled_words.js - the words and the named entities of a text whose tokens have labels
 //
 // A word has the label and the score of its first token; neighbouring words of one label are one entity, as the
 // aggregation `first` of transformers' pipeline does.
