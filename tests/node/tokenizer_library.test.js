@@ -15,7 +15,7 @@ test('tokenizers of random components with random options', async () => {
   assert.ok(pairs > 300, `${pairs} pairs of a tokenizer and a text`);
 });
 
-test('what random tokenizers have found: a stripped end and a prefix, and a long word of unknown bytes', async (t) => {
+test('what random tokenizers have found: a start that was stripped or replaced, and a long word of unknown bytes', async (t) => {
   const library = new Library();
   t.after(() => library.close()); // a failure too ends its process
   const bytes = Array.from({ length: 256 }, (_, i) => [`<0x${i.toString(16).toUpperCase().padStart(2, '0')}>`, -9]);
@@ -26,8 +26,14 @@ test('what random tokenizers have found: a stripped end and a prefix, and a long
   });
   const strip = { type: 'Strip', strip_left: false, strip_right: true };
   const first = { type: 'Metaspace', replacement: '▁', prepend_scheme: 'first', split: true };
+  const replace = (/** @type {string} */ Regex, content = 'x') => ({ type: 'Replace', pattern: { Regex }, content });
   for (const [parts, text] of [
     [{ normalizer: strip, pre_tokenizer: first }, '\nx\n'],
+    // what replaces several characters comes from the last one, and what replaces none from the first one of the text
+    [{ normalizer: replace('[abc]+'), pre_tokenizer: first }, 'abcx'],
+    [{ normalizer: replace('[abc]'), pre_tokenizer: first }, 'abcx'],
+    [{ normalizer: replace('[abc]*', 'xx'), pre_tokenizer: first }, 'xa'],
+    [{ normalizer: replace('[abc]+', ''), pre_tokenizer: first }, 'abcx'],
     [{}, 'é'.repeat(100_000)],
   ]) {
     const want = await library.answers(JSON.stringify(json(parts)), text, '', []);

@@ -18,8 +18,10 @@ import { sentencePieceNormalizer } from './sentencepiece_normalizer.js';
 
 /**
  * keepsFirst: characters may be joined or change places, and the first one of the result counts as the first of the
- *   text; first: what the step makes of the first character where more follows.
- * @typedef {{(text: string): string, keepsFirst?: boolean, first?: (text: string) => string}} Normalizer
+ *   text; first: what the step makes of the first character where more follows; zero: how many of the first units of
+ *   the result come from the first character of the text, of which `zero` did before.
+ * @typedef {{(text: string): string, keepsFirst?: boolean, first?: (text: string) => string,
+ *   zero?: (text: string, zero: number) => number}} Normalizer
  */
 
 /**
@@ -104,7 +106,8 @@ const NORMALIZERS = {
   Replace(options) {
     const matches = patternOf(options);
     const content = options.text('content');
-    return (text) => replaced(text, matches, content);
+    const zero = (/** @type {string} */ text, /** @type {number} */ n) => zeroReplaced(text, n, matches, content);
+    return Object.assign((/** @type {string} */ text) => replaced(text, matches, content), { zero });
   },
   SentencePiece: sentencePieceNormalizer,
   Sequence(options) {
@@ -139,6 +142,26 @@ export function replaced(text, matches, content) {
       at = end;
     });
   return at || out ? out + text.slice(at) : text;
+}
+
+/**
+ * `Normalizer.zero` of a step that replaces matches: what replaces one comes from where its last character does.
+ * @param {string} text
+ * @param {number} zero
+ * @param {import('./patterns.js').Matches} matches
+ * @param {string} content
+ */
+function zeroReplaced(text, zero, matches, content) {
+  let left = 0;
+  let at = 0;
+  matches(text, (start, end) => {
+    if (at > zero) return;
+    left += Math.min(start, zero) - at;
+    const counts = end <= zero || !end;
+    if (counts) left += content.length;
+    at = counts || !content ? end : Infinity;
+  });
+  return left + Math.max(0, zero - at);
 }
 
 /**

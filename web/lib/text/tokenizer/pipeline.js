@@ -179,10 +179,11 @@ export class Pipeline {
     const sizeOfFirst = (/** @type {string} */ part) => (Number(part.codePointAt(0)) > 0xffff ? 2 : 1);
     let zero = sizeOfFirst(text);
     for (const step of this.#normalizers) {
-      const [alone, all] = [(step.first ?? step)(text.slice(0, zero)), step(text)];
+      const all = step(text);
+      const alone = step.zero ? '' : (step.first ?? step)(text.slice(0, zero));
       let same = 0;
       while (same < alone.length && alone[same] === all[same]) same++;
-      zero = !same && alone && all && step.keepsFirst ? sizeOfFirst(all) : same;
+      zero = step.zero?.(text, zero) ?? (!same && alone && all && step.keepsFirst ? sizeOfFirst(all) : same);
       text = all;
     }
     return zero;
