@@ -2,7 +2,7 @@
 // of torch.save, in one file or in shards
 import { chatTemplates } from './vocabulary/chat_template.js';
 import { tokenIds } from '../engine/config/config.js';
-import { fail, show } from '../base/errors.js';
+import { GlassformerError, fail, show } from '../base/errors.js';
 import { folderTokenizer } from './folder_tokenizer.js';
 import { readHfConfig, targetTokens } from './huggingface/huggingface.js';
 import { localPath } from './bytes/open_file.js';
@@ -202,7 +202,8 @@ export async function openStateDict(opener, format, first, files, overrides, map
   const { modelOf, renameByMap } = await import('./huggingface/state_dict.js');
   const rename = options.names ? renameByMap(options.names) : options.rename;
   const { signal, config: given = {} } = options;
-  for (const { note } of archives) if (note && !('activation' in given)) warnings.push(`${files[0]}: ${note}`);
+  const tells = rename || json?.model_type || ['activation', 'model_type'].some((key) => key in given);
+  if (!tells && archives.some(({ asksActivation }) => asksActivation)) failWithoutActivation(names[0]);
   const model = await modelOf(entries, { json, given, saved: own, stale, files: names, rename, warnings, signal });
   return {
     ...model,
@@ -213,6 +214,16 @@ export async function openStateDict(opener, format, first, files, overrides, map
         torch.deliverTorch(r.pos ? archives[i] : await torch.readTorch(r), tensors, give), // r.pos 0: opened again
     }),
   };
+}
+
+/** @param {string} file @returns {never} */
+function failWithoutActivation(file) {
+  throw new GlassformerError(
+    'bad-config',
+    `${file}: neither the GPTConfig beside the weights nor the tensors tell the kind of GELU: give activation in the ` +
+      "option config, 'gelu_new' (tanh) for build-nanogpt, 'gelu' for a class with nn.GELU()",
+    { keys: [{ key: 'activation', choices: ['gelu_new', 'gelu'] }] },
+  );
 }
 
 /**

@@ -28,7 +28,7 @@ const PIECE = 1 << 18;
  * @typedef {object} TorchFile
  * @property {Map<unknown, unknown>} dict  the state dict
  * @property {Record<string, any> | null} config  the configuration beside it
- * @property {string} note  what is assumed of it, or ''
+ * @property {boolean} asksActivation  neither the configuration nor the names tell the kind of GELU
  * @property {Map<string, Storage>} storages  by key
  * @property {Archive} archive  behind the pickle
  * @property {string} folder  name of the folder that all entries are in

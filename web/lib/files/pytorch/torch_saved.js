@@ -89,45 +89,43 @@ function toldByModules(module) {
   };
 }
 
-/** What is assumed of such an object, for `model.warnings`. */
-const BUILD_NANOGPT =
-  'the GPTConfig beside the weights has neither bias nor dropout, as in build-nanogpt: its GELU is taken, gelu_new; ' +
-  "give activation: 'gelu' in the option config where the class has nn.GELU()";
-
 /**
- * The program that saved an object of its configuration: the GPTConfig of build-nanogpt has neither of the two keys
- * that nanoGPT's has, and its GELU is that of GPT-2.
+ * Whether an object is a GPTConfig without the two keys that nanoGPT's has. That of build-nanogpt is one, whose GELU is
+ * the tanh form, but so are copies of nanoGPT with the exact one.
  * @param {unknown} value
  */
-const programOf = (value) =>
+const isBareGptConfig = (value) =>
   value instanceof PythonObject &&
   /\bGPTConfig$/.test(value.className) &&
   ['block_size', 'n_head', 'n_embd'].every((key) => value.has(key)) &&
-  !['bias', 'dropout'].some((key) => value.has(key))
-    ? { model_type: 'nanogpt', activation: 'gelu_new' }
-    : {};
+  !['bias', 'dropout', 'activation'].some((key) => value.has(key));
 
 /**
  * The configuration that a checkpoint brings with it: model_args of nanoGPT and llama2.c, the first dict or object
  * beside the state dict that has a number of heads, the numbers beside the state dict themselves, or the number of
  * heads in a module.
  * @param {Map<unknown, unknown>} saved  what the file holds
- * @returns {{config: Record<string, any> | null, note: string}} note: what is assumed, or ''
+ * @returns {{config: Record<string, any> | null, asksActivation: boolean}} asksActivation: neither the configuration nor
+ *   the names tell the kind of GELU
  */
 export function savedConfig(saved) {
   const args = plainFields(saved.get('model_args'));
-  if (args && 'n_embd' in args && 'block_size' in args) return { config: { ...args, model_type: 'nanogpt' }, note: '' };
-  const dicts = CONFIG_KEYS.flatMap((key) => {
+  if (args && 'n_embd' in args && 'block_size' in args)
+    return { config: { ...args, model_type: 'nanogpt' }, asksActivation: false };
+  const found = CONFIG_KEYS.flatMap((key) => {
     const value = saved.get(key);
     const inner = value instanceof Map ? [...value.values()].filter((v) => v instanceof Map) : [];
-    return [value, ...inner].map((each) => plainFields(each) && { ...plainFields(each), ...programOf(each) });
+    return [value, ...inner];
   });
   const module = [saved, ...saved.values()].find(isModule);
   const told = module ? toldByModules(module) : {};
-  const own = [...dicts, plainFields(saved), told].find(saysHeads);
+  const origin = found.find((each) => saysHeads(plainFields(each)));
+  const isBare = isBareGptConfig(origin);
+  const own = [
+    origin && { ...plainFields(origin), ...(isBare && { model_type: 'nanogpt' }) },
+    plainFields(saved),
+    told,
+  ].find((each) => each && saysHeads(each));
   const config = own ? { ...own, ...('activation' in told && { activation: told.activation }) } : null;
-  return {
-    config,
-    note: dicts.some((each) => each === own && each?.activation) && !told.activation ? BUILD_NANOGPT : '',
-  };
+  return { config, asksActivation: isBare && !told.activation };
 }
