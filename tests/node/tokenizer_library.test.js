@@ -34,6 +34,14 @@ test('what random tokenizers have found: a start that was stripped or replaced, 
     [{ normalizer: replace('[abc]'), pre_tokenizer: first }, 'abcx'],
     [{ normalizer: replace('[abc]*', 'xx'), pre_tokenizer: first }, 'xa'],
     [{ normalizer: replace('[abc]+', ''), pre_tokenizer: first }, 'abcx'],
+    // marks that change places after what was put before them
+    [
+      {
+        normalizer: { type: 'Sequence', normalizers: [{ type: 'Prepend', prepend: ' ' }, { type: 'NFD' }] },
+        pre_tokenizer: { type: 'Sequence', pretokenizers: [{ type: 'FixedLength', length: 1 }, first] },
+      },
+      '\u0301\u0323',
+    ],
     [{}, 'é'.repeat(100_000)],
   ]) {
     const want = await library.answers(JSON.stringify(json(parts)), text, '', []);

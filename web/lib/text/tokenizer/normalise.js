@@ -57,7 +57,8 @@ function unicodeForm(form) {
   const known = new RegExp(`[^${kept}]+`, 'gu');
   const unknown = new RegExp(`[${kept}]`, 'u');
   const composed = new RegExp(`[${CANONICAL_KEPT}]`, 'gu');
-  return keepingFirst((text) => (unknown.test(text) ? text.replace(known, normalised) : normalised(text)));
+  const step = keepingFirst((text) => (unknown.test(text) ? text.replace(known, normalised) : normalised(text)));
+  return form.endsWith('D') ? Object.assign(step, { zero: zeroDecomposed(step) }) : step;
 
   /** @param {string} part  without the characters of `kept` */
   function normalised(part) {
@@ -65,6 +66,29 @@ function unicodeForm(form) {
     return out === part ? out : out.replace(composed, (c) => c.normalize('NFD'));
   }
 }
+
+/**
+ * `Normalizer.zero` of a decomposition: the library counts the characters that begin one, in the order that they have
+ * afterwards.
+ * @param {Normalizer} step
+ */
+const zeroDecomposed = (step) => (/** @type {string} */ text, /** @type {number} */ zero) => {
+  /** Of each character, whether it begins a decomposition. @type {Map<string, boolean[]>} */
+  const begins = new Map();
+  for (const c of Array.from(text).reverse())
+    for (const part of Array.from(step(c), (each, i) => ({ each, begins: !i })).reverse()) {
+      const list = begins.get(part.each);
+      if (list) list.push(part.begins);
+      else begins.set(part.each, [part.begins]);
+    }
+  let waiting = Array.from(text.slice(0, zero)).length;
+  let left = 0;
+  for (const c of step(text)) {
+    if (begins.get(c)?.pop() && --waiting < 0) break;
+    left += c.length;
+  }
+  return left;
+};
 
 const toSpaces = replacing(`[${SPACE}]`, ' ');
 const withoutAccents = replacing(`(?![${NONSPACING_KEPT}])[\\p{Mn}${NONSPACING_MORE}]`);
