@@ -188,7 +188,9 @@ describe('refusals', () => {
     ['no tensor', safetensors({}), {}, 'missing-tensor', /there are no tensors/],
     ['another method', good.weights, { peft_type: 'IA3' }, 'unsupported', /peft_type is "IA3"/],
     ['DoRA', good.weights, { use_dora: true }, 'unsupported', /use_dora/],
-    ['ranks by pattern', good.weights, { rank_pattern: { q_proj: 8 } }, 'unsupported', /rank_pattern/],
+    ['another rank by pattern', good.weights, { rank_pattern: { q_proj: 8 } }, 'bad-shape', /has 4 rows, r is 8/],
+    ['a pattern that is no name', good.weights, { alpha_pattern: { '(a+)+': 8 } }, 'unsupported', /key "\(a\+\)\+"/],
+    ['an alpha by pattern that is no number', good.weights, { alpha_pattern: { q_proj: '8' } }, 'bad-config', /"8"/],
     ['modules to save', good.weights, { modules_to_save: ['lm_head'] }, 'unsupported', /modules_to_save/],
     ['biases', good.weights, { bias: 'all' }, 'unsupported', /bias "all"/],
     ...['pissa', 'pissa_niter_16', 'olora', 'corda', 'loftq', 'lora_ga'].map((way) => [
@@ -221,12 +223,30 @@ describe('refusals', () => {
       return logits;
     };
     const { lora_alpha: _, ...rest } = good.config;
-    const neutral = { init_lora_weights: 'gaussian', use_rslora: 0, megatron_config: null, layers_pattern: 'layers' };
+    const neutral = {
+      init_lora_weights: 'mica',
+      use_rslora: 0,
+      use_dora: 0,
+      megatron_config: null,
+      layers_pattern: 'layers',
+    };
     const eight = await logitsWith({ ...rest, lora_alpha: 8 });
     assert.deepEqual(await logitsWith({ ...rest, ...neutral }), eight);
     const rooted = await logitsWith({ ...rest, lora_alpha: 8, use_rslora: true });
     assert.deepEqual(await logitsWith({ ...rest, use_rslora: 1 }), rooted);
     assert.notDeepEqual(rooted, eight);
+    // the first key that ends a name counts; PEFT writes ^ before whole names
+    for (const alpha_pattern of [
+      { v_proj: 3, q_proj: 8, [q]: 3 },
+      { [`^${q}`]: 8 },
+      { 'self_attn.q_proj': 8, proj: 5 },
+    ])
+      assert.deepEqual(await logitsWith({ ...rest, lora_alpha: 5, alpha_pattern }), eight);
+    const four = { r: 32, rank_pattern: { 'layers.0.self_attn.q_proj': 4 } };
+    assert.deepEqual(await logitsWith({ ...rest, ...four, lora_alpha: 8 }), eight);
+    for (const alpha_pattern of [{ proj: 5 }, { 'ayers.0.self_attn.q_proj': 5 }])
+      // ends of words are no names
+      assert.deepEqual(await logitsWith({ ...rest, lora_alpha: 8, alpha_pattern }), eight);
     const wide = files({ [`${q}.lora_A`]: [8, shapes.a[1]], [`${q}.lora_B`]: [shapes.b[0], 8] });
     const { r: __, ...withoutR } = rest;
     const model = await load(source, { adapters: [{ source: { weights: wide, config: withoutR } }] });

@@ -19,10 +19,10 @@ const NEUTRAL = (
   'auto_mapping base_model_name_or_path revision inference_mode peft_type peft_version task_type r target_modules ' +
   'exclude_modules lora_alpha lora_dropout fan_in_fan_out use_rslora init_lora_weights layers_to_transform ' +
   'layers_pattern loftq_config eva_config corda_config lora_ga_config megatron_core qalora_group_size runtime_config ' +
-  'ensure_weight_tying'
+  'ensure_weight_tying rank_pattern alpha_pattern'
 ).split(' ');
 /** What init_lora_weights may be: ways to begin that leave the weights of the model as they are. */
-const BEGINNINGS = [true, false, null, 'gaussian', 'orthogonal', 'eva'];
+const BEGINNINGS = [true, false, null, 'gaussian', 'orthogonal', 'eva', 'mica'];
 
 /**
  * Reads adapters.
@@ -53,14 +53,14 @@ async function readAdapter(source, scale, what, options) {
     if (first && new TextDecoder('latin1').decode(await first.peek(4)) === 'GGUF')
       return await readGgufAdapter(first, scale, what);
     const { config, weights } = await filesOf(opener, source, what);
-    const factor = scale * factorOf(config, what);
+    const sizesOf = readSizes(config, what);
     const r = first ?? (await opener.reader(opener.resolve(weights)));
     const pairs = await readPairs(r, await readSafetensors(r, 0), what, peftName);
     return pairs.map(([name, a, b]) => {
-      const { r: rank = 8 } = config;
+      const { rank, factor } = sizesOf(name);
       if (a.shape[0] !== rank)
         fail('bad-shape', `${what}: ${name}: lora_A has ${a.shape[0]} rows, r is ${rank} in adapter_config.json`);
-      return { name, where: what, a, b, factor };
+      return { name, where: what, a, b, factor: scale * factor };
     });
   } finally {
     opener.close();
@@ -210,13 +210,29 @@ function flagOf(value, at) {
 }
 
 /**
- * lora_alpha / r of a configuration, checked: each key is read, has no effect, or is refused by name. Both are 8 where
- * they are absent, as in PEFT.
+ * The numbers that `rank_pattern` or `alpha_pattern` gives to modules: the first key that the end of a name matches
+ * counts, as in PEFT. A key is a regular expression there, of which names are read.
+ * @param {unknown} pattern
+ * @param {string} at  for messages
+ * @returns {(module: string) => unknown}
+ */
+function patternOf(pattern, at) {
+  const keys = Object.entries(pattern ?? {}).map(([key, value]) => {
+    if (!/^\^?[\w.]+$/.test(key)) fail('unsupported', `${at}: the key ${show(key)} is not supported, expected a name`);
+    return { end: new RegExp(`^(.*\\.)?(${key})$`), value };
+  });
+  return (module) => keys.find(({ end }) => end.test(module))?.value;
+}
+
+/**
+ * The rank of each module of an adapter, and its lora_alpha / r. Each key of the configuration is read, has no effect,
+ * or is refused by name. Both numbers are 8 where they are absent, as in PEFT.
  * @param {Record<string, any>} config
  * @param {string} what
+ * @returns {(module: string) => {rank: number, factor: number}}
  */
-function factorOf(config, what) {
-  const { peft_type: type, r = 8, lora_alpha: alpha = 8, use_rslora: rooted = false } = config;
+function readSizes(config, what) {
+  const { peft_type: type, r = 8, lora_alpha = 8, use_rslora: rooted = false } = config;
   const at = `${what}: adapter_config.json`;
   if (type !== 'LORA') fail('unsupported', `${at}: peft_type is ${show(type)}, expected "LORA"`);
   const { init_lora_weights: beginning = true } = config;
@@ -227,11 +243,18 @@ function factorOf(config, what) {
         'added to; save it with path_initial_model_for_weight_conversion',
     );
   for (const [name, value] of Object.entries(config)) {
-    const isEmpty = typeof value === 'object' && !Object.keys(value ?? {}).length;
-    if (!NEUTRAL.includes(name) && value !== false && value !== 'none' && !isEmpty)
+    const isEmpty = !value || (typeof value === 'object' && !Object.keys(value).length);
+    if (!NEUTRAL.includes(name) && value !== 'none' && !isEmpty)
       fail('unsupported', `${at}: ${name} ${show(value)} is not supported`);
   }
-  if (!Number.isInteger(r) || r < 1) fail('bad-config', `${at}: r is ${show(r)}, expected a whole number from 1 up`);
-  if (!Number.isFinite(alpha)) fail('bad-config', `${at}: lora_alpha is ${show(alpha)}, expected a number`);
-  return alpha / (flagOf(rooted, `${at}: use_rslora`) ? Math.sqrt(r) : r);
+  const isRooted = flagOf(rooted, `${at}: use_rslora`);
+  const [ranks, alphas] = ['rank_pattern', 'alpha_pattern'].map((key) => patternOf(config[key], `${at}: ${key}`));
+  return (module) => {
+    const rank = ranks(module) ?? r;
+    const alpha = alphas(module) ?? lora_alpha;
+    if (!Number.isInteger(rank) || rank < 1)
+      fail('bad-config', `${at}: r is ${show(rank)}, expected a whole number from 1 up`);
+    if (!Number.isFinite(alpha)) fail('bad-config', `${at}: lora_alpha is ${show(alpha)}, expected a number`);
+    return { rank, factor: alpha / (isRooted ? Math.sqrt(rank) : rank) };
+  };
 }
