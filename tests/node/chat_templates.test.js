@@ -48,6 +48,7 @@ test('what Python cannot print twice the same is printed or refused', () => {
     ['{{ zzz | reverse | count }}', /has no len\(\)/],
     ['{{ range(4) | reverse | count }}', /has no len\(\)/],
     ['{% include "x" %}', /include has no other template/],
+    ['{{ [[1, 2], [3]] | urlencode }}', /not a pair/],
     ['{{ messages[0].role.upper }}{{ x.y }}', /'x' is undefined/],
   ])
     assert.throws(() => renderTemplate(template, { messages }), words);

@@ -150,6 +150,7 @@ function urlEncoded(value) {
   if (isText(value) || isNumber(value) || value === null || value instanceof Opaque) return urlQuoted(value);
   const pairs =
     value instanceof Dict ? value.entries : Array.from(iterated(value), (pair) => Array.from(iterated(pair)));
+  if (pairs.some(({ length }) => length !== 2)) throw new Error('an entry is not a pair');
   return pairs.map(([key, own]) => `${urlQuoted(key, true)}=${urlQuoted(own, true)}`).join('&');
 }
 
