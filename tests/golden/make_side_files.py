@@ -59,6 +59,8 @@ def main():
         "llama, added": (dict(model, **{"added_tokens.json": json.dumps({"<pad>": 340, "<y>": 341})}), dict(tokenizer_class="LlamaTokenizer", pad_token="<pad>"), "llama"),
         "gemma": (model, dict(tokenizer_class="GemmaTokenizer", add_bos_token=True), "gemma"),
         "tokenizer.json": ({"tokenizer.json": whole}, dict(tokenizer_class="PreTrainedTokenizerFast", add_bos_token=True, bos_token="<s>", added_tokens_decoder={"0": dict(flags, content="<|endoftext|>"), "330": dict(flags, content="<x>"), "331": dict(flags, content="<y>", rstrip=True)}), "gpt2"),
+        "tokenizer.json and a prefix": ({"tokenizer.json": whole}, dict(tokenizer_class="GPT2TokenizerFast", add_prefix_space=True), "gpt2"),
+        "tokenizer.json with a prefix": ({"tokenizer.json": whole.replace('"add_prefix_space":false', '"add_prefix_space":true')}, dict(tokenizer_class="GPTNeoXTokenizer"), "gpt_neox"),
     }
     made = {}
     for name, (files, config, kind) in folders.items():

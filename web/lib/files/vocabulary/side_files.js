@@ -105,7 +105,15 @@ const CLASSES = {
 };
 /** Classes with the files of another one. @type {Record<string, string>} */
 const ALIKE = {
-  ...{ CodeGen: 'GPT2', OPT: 'GPT2', GPTNeo: 'GPT2', Bart: 'Roberta', Longformer: 'Roberta', Mistral: 'Llama' },
+  ...{
+    CodeGen: 'GPT2',
+    OPT: 'GPT2',
+    GPTNeo: 'GPT2',
+    GPTNeoX: 'GPT2',
+    Bart: 'Roberta',
+    Longformer: 'Roberta',
+    Mistral: 'Llama',
+  },
   ...{ Qwen3: 'Qwen2', Mixtral: 'Llama' },
 };
 
@@ -186,6 +194,19 @@ function tokensOf({ settings, added: ids }) {
 }
 
 /**
+ * A tokenizer.json with `add_prefix_space` of tokenizer_config.json, which the classes with GPT-2's pre-tokenizer put
+ * in place of that in the file; their default is false.
+ * @param {any} json  tokenizer.json
+ * @param {Json} settings
+ */
+function withPrefixSpace(json, settings) {
+  const [name, isNamed] = className(settings, null);
+  const own = json.pre_tokenizer;
+  if (!isNamed || own?.type !== 'ByteLevel' || !['GPT2', 'Roberta'].includes(ALIKE[name] ?? name)) return json;
+  return { ...json, pre_tokenizer: { ...own, add_prefix_space: settings.add_prefix_space === true } };
+}
+
+/**
  * A tokenizer.json with the tokens that stand in the side files alone. A token of the vocabulary keeps its id, others
  * follow the last one; those for which the model has no row are left out, and a warning says so.
  * @param {any} json  tokenizer.json
@@ -222,7 +243,8 @@ export function withSideTokens(json, files, rows, warnings) {
       "tokens of the tokenizer's files have no row in the model, and were left out: " +
         left.slice(0, 20).map(show).join(', '),
     );
-  return more.length ? { ...json, added_tokens: [...own, ...more] } : json;
+  const whole = withPrefixSpace(json, files.settings);
+  return more.length ? { ...whole, added_tokens: [...own, ...more] } : whole;
 }
 
 /**
