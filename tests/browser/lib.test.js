@@ -23,7 +23,8 @@ before(async () => {
   server = await serveLibrary(false);
   models = await listen((request, response) => {
     asked.push(request.url);
-    response.writeHead(200, { 'content-length': bytes.length, 'access-control-allow-origin': '*' });
+    const closed = request.url.includes('closed') ? {} : { 'access-control-allow-origin': '*' };
+    response.writeHead(200, { 'content-length': bytes.length, ...closed });
     if (request.url.includes('broken')) response.write(bytes.subarray(0, bytes.length / 2), () => response.destroy());
     else response.end(bytes);
   });
@@ -85,6 +86,24 @@ for (const cache of ['cache-storage', 'opfs']) {
     });
   }
 
+  test(`${cache}: modelCache lists what was loaded, and removes it`, async () => {
+    const url = `${models.url}listed-${cache}.gguf`;
+    await tryIt(url, { cache });
+    const found = await page.evaluate(
+      async ([url, cache]) => {
+        const kept = await window.library.modelCache({ cache });
+        const own = async () => (await kept.list()).filter((file) => file.url === url);
+        const listed = await own();
+        return { listed, size: await kept.size(), removed: await kept.delete(url), left: await own() };
+      },
+      [url, cache],
+    );
+    assert.deepEqual(found.listed, [{ url, bytes: bytes.length, complete: true }]);
+    assert.ok(found.size >= bytes.length);
+    assert.deepEqual([found.removed, found.left], [1, []]);
+    assert.equal((await tryIt(url, { cache })).fromCache, false);
+  });
+
   test(`${cache}: an incomplete or wrong download is refused and not cached`, async () => {
     const broken = `${models.url}broken-${cache}.gguf`;
     for (let i = 0; i < 2; i++) {
@@ -104,6 +123,18 @@ for (const cache of ['cache-storage', 'opfs']) {
     assert.equal(asked.length, count + 1, 'the refused file was kept');
   });
 }
+
+test('a server that lets no other origin read is told apart from one that is not there, and from no network', async () => {
+  const closed = await tryIt(`${models.url}closed.gguf`, {});
+  assert.equal(closed.code, 'network');
+  assert.match(closed.message, /the server answers, but without Access-Control-Allow-Origin, so that pages of http:/);
+  const nobody = await tryIt('http://127.0.0.1:9/m.gguf', {});
+  assert.match(nobody.message, /the request failed: Failed to fetch/);
+  await page.context().setOffline(true);
+  const offline = await tryIt(`${models.url}m.gguf`, { worker: false });
+  await page.context().setOffline(false);
+  assert.match(offline.message, /the request failed: this device is offline/);
+});
 
 test('a relative address is relative to the page; an HTML page instead of a model is named', async () => {
   const there = await tryIt('weights/stories-3m.gguf', {});

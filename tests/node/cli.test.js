@@ -68,6 +68,8 @@ test('help prints the usage; a wrong usage prints one sentence and sets the exit
     [['-m', stories, '--temperature=-1', 'x'], /temperature/, 1],
     [['-m', stories, '-n', '5', '--seed=-1', 'x'], /seed/, 1],
     [['count', 'no-such'], /no-such/, 1],
+    [['--topp', '0.5', 'x'], /^glassformer: there is no option --topp: did you mean --top-p\?$/m, 2],
+    [['--wrong', 'x'], /there is no option --wrong: glassformer --help lists all options/, 2],
     [['-m', stories, ''], /empty/, 1],
     [['-m', stories, '--top-p', '5', 'x'], /: --top-p is 5, expected/, 1],
     // these continued the text "count", "convert" and "quantize"

@@ -260,6 +260,7 @@ test('what is no configuration is refused', () => {
       code: 'bad-config',
       message,
     });
+  assert.throws(() => countParameters('gpt-2'), { message: 'there is no preset "gpt-2": did you mean gpt2?' });
   assert.throws(() => countParameters('gpt5'), { code: 'bad-argument', message: /there is no preset "gpt5"/ });
   for (const nothing of [null, 5, [], undefined])
     assert.throws(() => countParameters(nothing), { code: 'bad-argument' });

@@ -104,6 +104,15 @@ describe('names', () => {
     assert.deepEqual(await keys([]), []);
   });
 
+  test('a misspelt point is an error with the nearest name', async () => {
+    const model = await load(one.source);
+    const message = 'this model has no point "blocks.0.attn.hook_patern": did you mean blocks.0.attn.hook_pattern?';
+    await assert.rejects(model.forward([1], { capture: ['blocks.0.attn.hook_patern'] }), {
+      code: 'unknown-point',
+      message,
+    });
+  });
+
   // A pattern was made into a regular expression: ten stars in a row took half a minute, and each further one several
   // times as long.
   test('a pattern with many stars matches as its regular expression would, without backtracking', async (t) => {

@@ -7,7 +7,16 @@ import { text as readAll } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
 import { progressLine } from './progress.js';
 import { COMMANDS, HELP, helpOf } from './cli_help.js';
-import { OPTIONS, commandOf, generateOptions, loadOptions, optionNamed, portOf, wrongUsage } from './cli_options.js';
+import {
+  OPTIONS,
+  commandOf,
+  generateOptions,
+  loadOptions,
+  optionNamed,
+  portOf,
+  usageMessage,
+  wrongUsage,
+} from './cli_options.js';
 import { harmless } from './terminal.js';
 import { count } from './count_parameters.js';
 import { fail, publicError } from '../../base/errors.js';
@@ -270,7 +279,7 @@ try {
 } catch (error) {
   const usage = String(/** @type {any} */ (error)?.code).startsWith('ERR_PARSE_ARGS');
   const e = usage ? /** @type {Error} */ (error) : publicError(error);
-  const message = harmless(process.stderr, optionNamed(e));
+  const message = harmless(process.stderr, usage ? usageMessage(e) : optionNamed(e));
   console.error(`glassformer: ${message}${'code' in e && e.code === 'internal' ? `\n${e.cause?.stack ?? ''}` : ''}`);
   process.exitCode = usage ? 2 : 1;
 }

@@ -1,6 +1,7 @@
 // cli_options.js - the words and options of a command line: its command, and the options of load and generate
 import { readFile } from 'node:fs/promises';
 import { fail, messageOf } from '../../base/errors.js';
+import { didYouMean } from '../../base/nearest.js';
 import { SAMPLER } from '../../engine/config/sampler_fields.js';
 import { COMMANDS, DRAWING, NOT_OF_A_PROMPT, OPTION_LINES, usageOf } from './cli_help.js';
 
@@ -71,6 +72,20 @@ export const optionNamed = ({ code, message }) =>
         return Object.hasOwn(OPTIONS, name) ? `--${name}` : word;
       })
     : message;
+
+/**
+ * The message of a wrong command line: an option that does not exist, with the nearest one.
+ * @param {Error} error  of parseArgs
+ */
+export function usageMessage({ message }) {
+  const [, name] = /^Unknown option '(--?[\w-]+)/.exec(message) ?? [];
+  if (!name) return message;
+  const near = didYouMean(
+    name,
+    Object.keys(OPTIONS).map((each) => `--${each}`),
+  );
+  return `there is no option ${name}${near || ': glassformer --help lists all options'}`;
+}
 
 /** Options of generate that are numbers. */
 const NUMBERS = [

@@ -1,5 +1,6 @@
 // presets.js - named configurations
 import { fail, show } from '../../base/errors.js';
+import { didYouMean } from '../../base/nearest.js';
 
 /** @type {Record<string, any>} */
 const GPT2 = {
@@ -149,5 +150,9 @@ export const PRESETS = Object.freeze({
 export function presetConfig(name) {
   return Object.hasOwn(PRESETS, name)
     ? PRESETS[/** @type {Preset} */ (name)]
-    : fail('bad-argument', `there is no preset ${show(name)}, expected one of ${Object.keys(PRESETS).join(', ')}`);
+    : fail(
+        'bad-argument',
+        `there is no preset ${show(name)}` +
+          (didYouMean(name, Object.keys(PRESETS)) || `, expected one of ${Object.keys(PRESETS).join(', ')}`),
+      );
 }

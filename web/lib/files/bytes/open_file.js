@@ -1,6 +1,7 @@
 // open_file.js - opens one file as a sequence of chunks: bytes, a Blob, an address or a path
 import { EMPTY, END } from './chunks.js';
 import { GlassformerError, fail, messageOf } from '../../base/errors.js';
+import { reasonOf } from './failed_request.js';
 import { untilAborted } from '../../base/event_loop.js';
 import { checkedResponse } from '../../base/checks.js';
 
@@ -176,7 +177,7 @@ async function openUrl(url, { fetch = globalThis.fetch, trusted = fetch === glob
       throw signal.reason;
     }
     if (e instanceof GlassformerError) throw e;
-    return fail('network', `${name}: the request failed: ${messageOf(e)}`, e);
+    return fail('network', `${name}: the request failed${await reasonOf(url, e, signal)}: ${messageOf(e)}`, e);
   }
   if (!res.ok) {
     res.body?.cancel().catch(() => {});

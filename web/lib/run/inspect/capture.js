@@ -4,6 +4,7 @@
 // encoder_decoder every name begins with encoder. or decoder. (decoder.hook_embed, encoder.0.attn.hook_pattern).
 import { readCapture, setCapture, stopBefore } from '../../engine/engine_captures.js';
 import { fail, show } from '../../base/errors.js';
+import { didYouMean } from '../../base/nearest.js';
 import { remembered } from '../../base/lazy_value.js';
 import { narrowWidth, stackConfig } from '../../engine/config/config.js';
 
@@ -129,8 +130,10 @@ export class Points {
   refuse(pattern, where = '') {
     const last = pattern.slice(pattern.lastIndexOf('.') + 1).replace(/\*/g, '');
     const near = this.names.filter((n) => last && n.includes(last)).slice(0, 3);
-    const hint = near.length ? `near it: ${near.join(', ')}` : `there are ${this.names.slice(0, 3).join(', ')}, ...`;
-    return fail('unknown-point', `${where}this model has no point ${show(pattern)}; ${hint}`);
+    const hint = near.length
+      ? `; near it: ${near.join(', ')}`
+      : didYouMean(pattern, this.names) || `; there are ${this.names.slice(0, 3).join(', ')}, ...`;
+    return fail('unknown-point', `${where}this model has no point ${show(pattern)}${hint}`);
   }
 
   /** The points in the order in which a pass computes them. */
