@@ -18,7 +18,7 @@ import { join } from 'node:path';
 import { after, afterEach, beforeEach, describe, test } from 'node:test';
 import { defaultCacheDir } from '../../web/lib/files/transfer/file_store.js';
 import { openDownloads } from '../../web/lib/files/transfer/cached_downloads.js';
-import { GlassformerError, load } from '../../web/lib/api/index.js';
+import { GlassformerError, load, modelCache } from '../../web/lib/api/index.js';
 import { serveCut, shortWaits } from './cut_server.js';
 import { until } from '../patience.js';
 import { temporaryFolder } from '../temporary.js';
@@ -94,6 +94,32 @@ describe('the download folder', () => {
     const first = await sixIds(await open({}, 'm/'));
     server.close();
     assert.deepEqual(await sixIds(await open({}, 'm/')), first);
+  });
+  test('is listed, counted and removed by modelCache', async () => {
+    for (const name of ['config.json', 'model.safetensors'])
+      files[`/m/${name}`] = { bytes: readFileSync(join(golden, 'llama_1tok', name)) };
+    files['/cut.gguf'] = { bytes, cuts: [9000, 0, 0, 0, 0, 0] };
+    for (const path of ['m.gguf', 'm/']) (await open({}, path)).dispose();
+    await refused(open({}, 'cut.gguf'), 'network', /brought nothing/);
+    const cache = await modelCache({ cacheDir });
+    const list = await cache.list();
+    const of = (path) => list.find(({ url }) => url === server.url + path) ?? {};
+    assert.deepEqual([of('m.gguf').bytes, of('m.gguf').complete], [bytes.length, true]);
+    assert.deepEqual([of('cut.gguf').complete, of('cut.gguf').bytes < bytes.length], [false, true]);
+    const folderBytes = ['config.json', 'model.safetensors'].reduce(
+      (n, name) => n + files[`/m/${name}`].bytes.length,
+      0,
+    );
+    assert.equal(await cache.size(), bytes.length + of('cut.gguf').bytes + folderBytes);
+    assert.equal(await cache.delete(`${server.url}m/`), 2);
+    assert.deepEqual([await cache.delete(`${server.url}m.gguf`), await cache.delete('hf:no/body')], [1, 0]);
+    assert.deepEqual(
+      (await cache.list()).map(({ url }) => url),
+      [`${server.url}cut.gguf`],
+    );
+    assert.deepEqual([await cache.clear(), await cache.persist(), kept().length], [1, true, 0]);
+    await assert.rejects(modelCache({ cache: 'none' }), { code: 'bad-option' });
+    await assert.rejects(modelCache({ cache: 'opfs' }), { code: 'unsupported' });
   });
   test('stores nothing of a download that ends early, is aborted or has the wrong checksum', async () => {
     files['/m.gguf'] = { bytes, etag: null, cuts: [9000] };

@@ -27,7 +27,7 @@ import { camelConfig } from '../engine/config/config.js';
 import { parameterTable } from '../engine/config/weight_roster.js';
 import { DictionaryTraining } from './dictionary.js';
 import { configOf, estimate as estimated } from './estimate.js';
-import { hasStream, loadOptions, checkedSource } from './input/load_options.js';
+import { cacheOptions, hasStream, loadOptions, checkedSource } from './input/load_options.js';
 import { openModel } from './open_model.js';
 import { packageFiles } from './package_files.js';
 import { Tokenizer } from '../text/tokenizer.js';
@@ -63,6 +63,23 @@ export async function load(source, options = {}) {
       streamed.close();
     }
   }, checked.signal);
+}
+
+/**
+ * What the option `cache` of `load` has stored: lists it, counts its bytes, removes it, and asks the browser to keep it.
+ * @param {CacheOptions} [options]
+ * @returns {Promise<ModelCache>}
+ * @throws {GlassformerError} `bad-option`, `unsupported`, `storage`
+ * @example
+ * const cache = await modelCache({ cacheDir: 'models' });                 // in a browser: { cache: 'opfs' }
+ * for (const { url, bytes, complete } of await cache.list()) console.log(url, bytes, complete);
+ * console.log(await cache.delete('hf:owner/name'), await cache.size());   // 0 0
+ */
+export async function modelCache(options = {}) {
+  return guardedAsync(async () => {
+    const checked = cacheOptions(options);
+    return (await import('../files/transfer/model_cache.js')).openModelCache(checked);
+  });
 }
 
 /**
@@ -234,6 +251,15 @@ export async function toSafetensors(tensors) {
  *   read once
  */
 /** @typedef {ArrayLike<number>} Ids */
+/**
+ * Which cache is meant, as in the options of `load`.
+ * @typedef {object} CacheOptions
+ * @property {'cache-storage' | 'opfs' | 'file'} [cache]  default: 'file' in Node, 'cache-storage' in browsers
+ * @property {string} [cacheDir]    the folder of cache 'file'
+ * @property {string} [hfEndpoint]  the mirror of the Hugging Face Hub that hf: addresses mean
+ */
+/** @typedef {import('../files/transfer/model_cache.js').ModelCache} ModelCache */
+/** @typedef {import('../files/transfer/model_cache.js').CachedFile} CachedFile */
 /** @typedef {import('../engine/engine.js').Tensor} Tensor row-major, a copy; JSON.stringify gives { shape, data } */
 /** @typedef {import('../engine/engine.js').MemoryMap} MemoryMap */
 /** @typedef {import('../run/inspect/edits.js').Edit} PointEdit */

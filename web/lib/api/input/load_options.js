@@ -106,6 +106,13 @@ const adapters = optional((value, name) => {
   });
 });
 
+const cacheDir = checkThat('the path of a folder', (value) => isWord(value) && !!value);
+/** @param {Record<string, any>} options  checked */
+function checkCacheDir({ cache = 'none', cacheDir }) {
+  if (cacheDir !== undefined && cache !== 'file')
+    fail('bad-option', `cacheDir is the folder of cache: 'file', but cache is ${show(cache)}`);
+}
+
 const SHARED_OPTIONS = {
   dtype: oneOf('keep', 'f32', 'f16', 'q8_0', 'q4_0', 'q6_k', 'q5_0', 'q4_k'),
   contextLength: within(1, 2 ** 31 - 1, true),
@@ -129,7 +136,7 @@ const CHECKS = {
     token: headerToken,
     headers: headerPairs,
     cache: oneOf('none', 'cache-storage', 'opfs', 'file'),
-    cacheDir: checkThat('the path of a folder', (value) => isWord(value) && !!value),
+    cacheDir,
     chatTemplate: optional(text),
     sha256: word,
     switches,
@@ -150,10 +157,21 @@ const CHECKS = {
 export function loadOptions(call, options) {
   if (options === null) fail('bad-option', `the options of ${call} are null, expected an object`);
   const checked = checkedOptions(call, options, CHECKS[call]);
-  const { cache = 'none', cacheDir } = checked;
-  if (cacheDir !== undefined && cache !== 'file')
-    fail('bad-option', `cacheDir is the folder of cache: 'file', but cache is ${show(cache)}`);
+  checkCacheDir(checked);
   return checked;
+}
+
+/**
+ * The options of modelCache, checked.
+ * @param {any} options
+ * @returns {{cache: string, cacheDir?: string, hfEndpoint?: string}}
+ */
+export function cacheOptions(options) {
+  const cache = oneOf('cache-storage', 'opfs', 'file');
+  const checked = checkedOptions('modelCache', options, { cache, cacheDir, hfEndpoint: word });
+  const all = { cache: globalThis.process?.versions?.node ? 'file' : 'cache-storage', ...checked };
+  checkCacheDir(all);
+  return all;
 }
 
 /** @typedef {((p: import('../../run/load_model.js').Progress) => void) | undefined} OnProgress */

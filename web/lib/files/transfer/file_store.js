@@ -68,6 +68,11 @@ export async function fileStore(cacheDir) {
       await replaceFile(at(url, name), [bytes]);
     },
     remove: (url, name) => fs.rm(at(url, name)),
+    all: async (names) => {
+      const files = (await fs.readdir(folder)).filter((file) => names.includes(file.slice(file.lastIndexOf('.') + 1)));
+      const found = await Promise.all(files.map((file) => contents(node('path').join(folder, file))));
+      return found.filter((bytes) => bytes !== null);
+    },
     earlier: async (url) => {
       const path = pathOf(folder, url);
       const stat = await fs.stat(path).catch(() => null);

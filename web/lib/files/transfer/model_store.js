@@ -17,6 +17,7 @@ const EARLIER = 'glassformer';
  * @property {(url: string, name: string) => Promise<Uint8Array | null>} get
  * @property {(url: string, name: string, bytes: Uint8Array<ArrayBuffer>) => Promise<unknown>} put
  * @property {(url: string, name: string) => Promise<unknown>} remove
+ * @property {(names: string[]) => Promise<Uint8Array[]>} all  what is stored under these names, of every file
  * @property {(url: string) => Promise<AsyncIterator<Uint8Array> | null>} earlier
  * @property {(url: string) => Promise<unknown>} removeEarlier
  */
@@ -42,6 +43,13 @@ async function cacheStorage() {
     },
     put: async (url, name, bytes) => cache.put(at(url, name), new Response(bytes)),
     remove: async (url, name) => cache.delete(at(url, name)),
+    all: async (names) => {
+      const requests = (await cache.keys()).filter(({ url }) =>
+        names.includes(new URL(url).searchParams.getAll(EARLIER).at(-1) ?? ''),
+      );
+      const responses = await Promise.all(requests.map((request) => cache.match(request)));
+      return Promise.all(responses.map(async (found) => new Uint8Array((await found?.arrayBuffer()) ?? [])));
+    },
     earlier: async (url) => {
       const response = await (await earlier())?.match(url);
       return response?.body ? streamChunks(response.body) : null;
@@ -84,6 +92,13 @@ async function opfs() {
       }
     },
     remove: async (url, name) => folder.removeEntry(at(url, name)),
+    all: async (names) => {
+      const found = [];
+      for await (const file of folder.keys())
+        if (names.includes(file.slice(file.indexOf('.') + 1)))
+          found.push(await (await folder.getFileHandle(file)).getFile().then((each) => each.arrayBuffer()));
+      return found.map((bytes) => new Uint8Array(bytes));
+    },
     earlier: async (url) => {
       const file = await fileOf((await earlier())?.getFileHandle(hashOf(url)));
       return file?.size ? streamChunks(file.stream()) : null;

@@ -14,6 +14,8 @@ const PIECE_BYTES = 1 << 22;
 
 /** The records of a file. */
 const KINDS = /** @type {const} */ (['complete', 'partial']);
+/** Names under which a store has JSON with the address of a file. */
+export const RECORDS = [...KINDS, 'absent'];
 
 /**
  * What is known of a stored file.
@@ -80,7 +82,8 @@ export class StoredFile {
    * @param {FileRecord | {status: number}} value
    */
   put(name, value) {
-    return this.store.put(this.url, name, new TextEncoder().encode(JSON.stringify(value)));
+    const text = JSON.stringify({ ...value, url: this.url });
+    return this.store.put(this.url, name, new TextEncoder().encode(text));
   }
 
   /**
@@ -136,6 +139,13 @@ export class StoredFile {
     const other = await this.record(kind === 'partial' ? 'complete' : 'partial');
     await this.store.remove(this.url, kind).catch(() => {});
     await this.#removePieces([...pieces, ...(record?.pieces ?? [])], other);
+  }
+
+  /** Remove all that the store has of this file. */
+  async removeAll() {
+    for (const kind of KINDS) await this.remove(kind);
+    await this.store.remove(this.url, 'absent').catch(() => {});
+    await this.store.removeEarlier(this.url).catch(() => {});
   }
 
   /**
