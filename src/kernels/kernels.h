@@ -157,7 +157,8 @@ int32_t gf_block_scale_at(int32_t dtype);
 void gf_unpack_block(struct gf_ints *to, const void *block, int32_t dtype, int32_t part);
 /* y [n] = columns col .. col + n - 1 of row `row` of W, dequantised. Quantised types: col and n multiples of 32. */
 void gf_mat_get(float *y, const struct gf_mat *w, int32_t row, int32_t col, int32_t n);
-static inline void gf_mat_get_row(float *y, const struct gf_mat *w, int32_t row) { gf_mat_get(y, w, row, 0, w->cols); }
+/* All columns of row `row`. */
+void gf_mat_get_row(float *y, const struct gf_mat *w, int32_t row);
 /* Between how this machine stores bytes from .. from + n - 1 of W's memory, and how every machine can read them (int8
  * as they are); the same way forth and back. */
 void gf_mat_flip(const struct gf_mat *w, uint8_t *bytes, uint64_t from, uint64_t n);

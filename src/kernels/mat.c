@@ -205,6 +205,8 @@ void gf_mat_get(float *y, const struct gf_mat *w, int32_t row, int32_t col, int3
     }
 }
 
+void gf_mat_get_row(float *y, const struct gf_mat *w, int32_t row) { gf_mat_get(y, w, row, 0, w->cols); }
+
 void gf_mat_flip(const struct gf_mat *w, uint8_t *bytes, uint64_t from, uint64_t n) {
     const uint8_t flip[2] = {gf_dot_flip(0), gf_dot_flip(1)};
     uint64_t data, scale;

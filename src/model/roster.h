@@ -9,7 +9,7 @@
 
 struct gf_slot {
     struct gf_tensor t;
-    /* Where it lives: rows row0 .. row0 + t.rows - 1 of a matrix that may hold several entries (q,
+    /* Its place: rows row0 .. row0 + t.rows - 1 of a matrix that may hold several entries (q,
      * k, v; gate, up), or `offset` floats into a vector. Pointers are NULL when the roster is
      * walked without weights. */
     struct gf_mat *mat;

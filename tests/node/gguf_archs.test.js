@@ -90,10 +90,8 @@ const small = { vocab_size: 64, d_model: 32, n_layers: 4, n_heads: 4, n_kv_heads
 
 // tests/browser/wllama.test.js: llama.cpp computes the same from these files
 describe('a model of each architecture, written and read again', () => {
-  for (const [name, fields] of Object.entries({
-    ...MODELS,
-    'starcoder2 windows': { ...MODELS.starcoder2, sliding_window: 9 },
-  }))
+  const models = { ...MODELS, 'starcoder2 windows': { ...MODELS.starcoder2, sliding_window: 9 } };
+  for (const [i, [name, fields]] of Object.entries(models).entries())
     test(name, async () => {
       const [architecture] = name.split(' ');
       const { config, weights } = randomModel(fields);
@@ -110,7 +108,8 @@ describe('a model of each architecture, written and read again', () => {
       // the products of q and k are summed in another order where their components were permuted
       if (layout.permute) assert.ok(distance(a, b) < 1e-4, `${distance(a, b)}`);
       else assert.ok(sameBits(a, b));
-      for (const type of ['F16', 'Q8_0', 'Q4_0']) {
+      // blocks of both quantised types have 32 columns: an architecture needs one of them
+      for (const type of ['F16', i % 2 ? 'Q8_0' : 'Q4_0']) {
         const stored = await load(await ggufOf(model, { type }));
         assert.ok(stored.parameters.rows.some(({ dtype }) => dtype === type.toLowerCase()));
         assert.ok(stored.parameters.bytes < again.parameters.bytes);

@@ -89,7 +89,7 @@ static void form_scores(const struct gf_attend *a, const struct queries *g, floa
     }
 }
 
-/* Where the raw or the scaled scores are tapped: the raw ones of query i become the scaled ones, with both taps. */
+/* Scales the raw scores of query i with both taps, for passes in which one of them is tapped. */
 static void scale_tapped(const struct gf_attend *a, const struct queries *g, int32_t i) {
     float *s = scores_of(a, g, i);
     const int32_t row = g->row[i], head = g->head[i], seen = gf_keys_to(a, row);

@@ -8,7 +8,7 @@
  * d_embed] workspace of such a model. */
 void gf_head_forward(const struct gf_pass *p, const struct gf_weights *w, float *logits, float *projected,
                      const float *hidden, int32_t n);
-/* With a pooler: pooled [n_segs, d_model] = tanh(W h + b), h the first row of each sequence in hidden. */
+/* The pooler: pooled [n_segs, d_model] = tanh(W h + b), h the first row of each sequence in hidden. */
 void gf_pooler_forward(const struct gf_pass *p, const struct gf_weights *w, float *pooled, const float *hidden);
 
 /* The rows of the linear layer before the head, [n, d_model] or, of a classifier that reads one state of each sequence,
@@ -18,7 +18,7 @@ struct gf_transformed {
     float *out;          /* the norm of that, or that itself: what gf_head_forward reads */
     float *mean, *rstd;  /* statistics of the norm */
 };
-/* From the states of all rows of the pass to what the head reads: the state of a sequence that a classifier with
+/* Computes what the head reads from the states of all rows of the pass: the state of a sequence that a classifier with
  * label_pooling reads (rows [n_segs, d_model]), then the linear layer of an mlm_head or a label_transform, into t->out,
  * which is `rows` where there is no such layer. pooled: the output of gf_pooler_forward, with label_pooling pooler. */
 void gf_before_head_forward(const struct gf_pass *p, const struct gf_weights *w, const struct gf_transformed *t,

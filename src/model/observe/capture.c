@@ -46,7 +46,7 @@ static int allocate(const struct gf_observe *o, int32_t place, int32_t rows) {
     return c->data ? 0 : -1;
 }
 
-/* Without memory for all captures of a pass there are none. Returns -1. */
+/* Drops all captures of a pass where memory for one is missing. Returns -1. */
 static int drop_captures(struct gf_observe *o, int32_t first, int32_t last) {
     for (int32_t place = first; place < last; place++) {
         gf_free(o->captured[place].data);

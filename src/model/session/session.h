@@ -17,7 +17,7 @@ struct gf_drawn {
     double sum;
 };
 
-/* Where the next pass begins, and of how many rows its output is not wanted: gf_session_start. */
+/* The start of the next pass, and the rows whose output is not wanted: gf_session_start. */
 struct gf_start {
     int32_t layer;
     const float *stream; /* [n, d_model] the residual stream there, the caller's; NULL: at the embedding */
@@ -89,7 +89,7 @@ int gf_reserve_ids(struct gf_session *s, int32_t n);
 
 /* session_eval.c: what saving and restoring a session share with prefill and decode */
 
-/* Where the rotary frequencies depend on the length of the sequence: use those of `length`. If they are others than
+/* Uses the rotary frequencies of `length` where they depend on the length of the sequence. If they are others than
  * before, all positions held are computed again, and captures do not change. 0, or -1 without memory: nothing has
  * changed then. */
 int gf_session_rotate(struct gf_session *s, int32_t length);
