@@ -22,8 +22,8 @@ const compiled = new Map();
 
 /**
  * The compiled binary for this machine, or the one that the caller supplies as `wasm`. When a binary does not compile
- * although the probes of wasm_features.js passed, another replaces it: SIMD instead of relaxed SIMD, one thread instead of
- * several.
+ * although the probes of wasm_features.js passed, another replaces it: SIMD instead of relaxed SIMD, one thread
+ * instead of several.
  * @param {BinaryFiles} files
  * @param {{backend?: 'auto'|'simd'|'relaxed', threaded?: boolean, wasm?: Wasm, warnings?: string[]}} [options]
  *   threaded: whether to use the binary with threads; warnings: a sentence for each replacement is appended

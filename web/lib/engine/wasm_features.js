@@ -1,4 +1,5 @@
-// wasm_features.js - finds out which WebAssembly features this machine has, and chooses the binary and the number of threads
+// wasm_features.js - finds out which WebAssembly features this machine has, and chooses the binary and the number of
+// threads
 import { fail, show } from '../base/errors.js';
 
 /** i32.const 0  i8x16.splat: a vector of zeros */

@@ -1,5 +1,5 @@
-// retry_and_resume.js - a fetch that repeats a request to a busy server, and requests the rest of a body after the connection
-// was interrupted or sent no byte for a minute
+// retry_and_resume.js - a fetch that repeats a request to a busy server, and requests the rest of a body after the
+// connection was interrupted or sent no byte for a minute
 //
 // A validator (a strong ETag or Last-Modified) must show that the file on the server has not changed. Responses without
 // a validator, or with a content encoding, are not resumed.

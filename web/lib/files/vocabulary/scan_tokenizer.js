@@ -148,7 +148,7 @@ class Scanner {
     return value;
   }
 
-  /** Reads what follows an entry of a list or an object. Returns whether another entry follows. @param {number} close */
+  /** Reads what follows an entry of a list or object. Returns whether another entry follows. @param {number} close */
   goesOn(close) {
     const byte = this.peek();
     this.at++;

@@ -45,7 +45,7 @@ import { typedIds } from './typed_ids.js';
  */
 /** @typedef {Map<string, Time>} Times by operation */
 
-/** The longest tick of a clock, in milliseconds, with which operations are measured: most would be 0 with a longer one. */
+/** The longest tick of a clock with which operations are measured, in ms: most would be 0 with a longer one. */
 const FINE_MS = 0.2;
 /** Total time of the further passes with such a clock, in ms. */
 const REPEAT_MS = 400;
