@@ -115,6 +115,22 @@ describe('tutorials 1, 2 and 4', () => {
       const table = { shape: [50, 64], data: new Float32Array(50 * 64) };
       return { ...renamed((n) => n.replace('decoder.layers.', 'decoder.'))(tensors), 'pos_encoding.pe': table };
     }));
+  // The names were those of no known family, and with model_type one size after the other was missing.
+  test("tutorial 2's file alone says what it is, and the keys that it asks for load it", async () => {
+    const { config, folder } = openCase('t2_encdec_padmask');
+    const file = safetensors(readTensors(join(folder, 'model.safetensors')));
+    const error = await load(file).catch((e) => e);
+    assert.equal(error.code, 'bad-config');
+    assert.match(error.message, /names such as .* are those of bare-bones-ml-transformer, whose sizes/);
+    const sizes = ['vocab_size', 'hidden_size', 'num_layers', 'num_heads', 'ff_size'];
+    assert.deepEqual(
+      error.keys.map(({ key }) => key),
+      ['model_type', ...sizes],
+    );
+    const model = await load(file, { config: Object.fromEntries(error.keys.map(({ key }) => [key, config[key]])) });
+    assert.deepEqual([model.config.kind, model.config.nLayers], ['encoder_decoder', config.num_layers]);
+    model.dispose();
+  });
   test('tutorial 4 (GPT-2) loads with and without its prefix', async () => {
     await check('gpt2_n_inner', asPrinted);
     await check(

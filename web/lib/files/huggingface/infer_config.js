@@ -73,6 +73,37 @@ function keysGiven(given, saved, type) {
   return { json: { ...json, ...inKeysOf(given, family) }, unused };
 }
 
+/** Sizes that the constructor of an encoder or encoder-decoder gets. */
+const SIZES = ['vocab_size', 'd_model', 'n_layers', 'n_encoder_layers', 'n_heads', 'd_ff'];
+/** The keys of these sizes. @param {Family} family */
+const sizeKeys = ({ keys }) => [...new Set(SIZES.flatMap((field) => keys[field] ?? []))];
+
+/**
+ * Throws where most tensors have the names of encoders or encoder-decoders, of which nothing is read off the tensors.
+ * @param {Entry[]} entries
+ * @param {string[]} files
+ */
+function refuseOtherKinds(entries, files) {
+  const names = new Set(entries.map(({ name }) => name));
+  const types = Object.keys(FAMILIES).filter((type) => {
+    const family = FAMILIES[type];
+    if ((family.base.kind ?? 'decoder') === 'decoder' || !family.keys.n_layers || ALWAYS_CONFIGURED.has(type))
+      return false;
+    const trial = { model_type: type, ...Object.fromEntries(sizeKeys(family).map((key) => [key, 16])) };
+    const places = readHfConfig(trial, undefined, names).places(names);
+    return 2 * entries.filter(({ name }) => places.has(name)).length > entries.length;
+  });
+  if (!types.length) return;
+  const sizes = sizeKeys(FAMILIES[types[0]]);
+  throw new GlassformerError(
+    'bad-config',
+    `${files[0]}: there is no config.json, and names such as ${show([...names].slice(0, 3))} are those of ` +
+      `${types.join(', ')}, whose sizes are not read off the tensors: give model_type and ${listedWords(sizes)} in ` +
+      'the option config, or config.json',
+    { keys: [{ key: 'model_type', choices: types }, ...sizes.map((key) => ({ key, choices: [] }))] },
+  );
+}
+
 /**
  * The configuration of one family, as far as the tensors tell it.
  * @param {string} type
@@ -300,6 +331,7 @@ function failNone(given, variants, misfits, known) {
       `${files[0]}: names such as ${show(names)} are of one block (${block}), without embedding and head: save the ` +
         'state_dict of the whole model',
     );
+  if (!rename && given.model_type === undefined) refuseOtherKinds(first, files);
   const tried = types.length === 1 ? [...misfits] : near;
   const reasons = tried.map(([type, { why }]) => `\n  ${rename ? 'the option names' : type}: ${why}`).join('');
   const advice = [
