@@ -1,6 +1,6 @@
 // cli.test.js - the command line, as a process
 import assert from 'node:assert/strict';
-import { spawn } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
@@ -10,7 +10,7 @@ import { load, train } from '../../web/lib/api/index.js';
 import { SAMPLER } from '../../web/lib/engine/config/sampler_fields.js';
 import { COMMANDS } from '../../web/lib/apps/cli/cli_help.js';
 import { harmless } from '../../web/lib/apps/cli/terminal.js';
-import { folder, run, runMany, runWith } from './command_line.js';
+import { CLI, folder, run, runMany, runWith } from './command_line.js';
 import { collect, golden, json, stories as larger, top, untilEnd } from './helpers.js';
 
 const stories = join(top, 'weights/stories-1m.gguf');
@@ -138,6 +138,28 @@ test('control characters of a text have no effect on a terminal, and reach a pip
   assert.equal(harmless({ isTTY: true }, text), 'a\u241b]52;c;aGk=\u2407b\u240d\tc\n\u24212J\u2421 é');
   assert.equal(harmless({}, text), text);
 });
+
+const terminal = spawnSync('script', ['--version'], { encoding: 'utf8' }).stdout ?? '';
+
+// Tokens, JSON and error texts carried escape sequences to the terminal.
+test(
+  'on a terminal, no text of a model, a prompt or an error has an effect',
+  { skip: !terminal.includes('util-linux') && 'there is no script of util-linux, which gives a terminal' },
+  async () => {
+    const written = (/** @type {string} */ words) =>
+      spawnSync('script', ['-qec', `"$NODE" "$CLI" ${words}`, '/dev/null'], {
+        encoding: 'utf8',
+        env: { ...process.env, NODE: process.execPath, CLI, MODEL: stories, TEXT: 'a\x1b]0;title\x07b\x9b2Jc' },
+      }).stdout;
+    for (const [words, text] of [
+      ['-m "$MODEL" -n 1 -t 0 --quiet "$TEXT"', 'a\u241b]0;title\u2407b\u24212Jc'],
+      ['-m "$MODEL" -n 1 -t 0 --quiet --json "$TEXT"', 'a\\u001b]0;title\\u0007b\u24212Jc'],
+      ['-m "$TEXT" x', 'a\u241b]0;title\u2407b\u24212Jc: there is no such file'],
+    ])
+      assert.ok(written(words).replaceAll('\r\n', '\n').includes(text), words);
+    assert.doesNotMatch(written('-m "$MODEL" -n 1 -t 0 --quiet --json "$TEXT"'), /[\x1b\x07\x9b]/);
+  },
+);
 
 test('the file is executable and names its interpreter', () => {
   assert.match(readFileSync(join(top, 'web/lib/apps/cli/cli.js'), 'utf8'), /^#!\/usr\/bin\/env node\n/);

@@ -1,6 +1,6 @@
 // chat.js - a conversation in the terminal
 import { createInterface } from 'node:readline';
-import { harmless } from './terminal.js';
+import { harmless, printLine } from './terminal.js';
 
 /** @import { Message } from '../../api/call_types.js' */
 
@@ -69,7 +69,7 @@ async function answer(model, messages, options, json, quiet) {
   for await (const { text } of steps) if (!json) process.stdout.write(harmless(process.stdout, text));
   const summary = await steps.result;
   const { text, ids, reusedTokens, prefilledTokens, tokensPerSecond } = summary;
-  if (json) console.log(JSON.stringify({ prompt: messages[messages.length - 1].content, ...summary }));
+  if (json) printLine(JSON.stringify({ prompt: messages[messages.length - 1].content, ...summary }));
   else process.stdout.write('\n');
   if (!json && !quiet)
     process.stderr.write(

@@ -17,7 +17,7 @@ import {
   usageMessage,
   wrongUsage,
 } from './cli_options.js';
-import { harmless } from './terminal.js';
+import { harmless, printLine } from './terminal.js';
 import { count } from './count_parameters.js';
 import { fail, publicError } from '../../base/errors.js';
 import { load } from '../../api/index.js';
@@ -99,7 +99,7 @@ async function write(prompt, o) {
       before = '';
     }
     const summary = await steps.result;
-    if (o.json) return console.log(JSON.stringify({ prompt, ...(source !== undefined && { source }), ...summary }));
+    if (o.json) return printLine(JSON.stringify({ prompt, ...(source !== undefined && { source }), ...summary }));
     process.stdout.write(harmless(process.stdout, before));
     const { ids, tokensPerSecond, stopReason, seed } = summary;
     const speed = `${ids.length} tokens, ${tokensPerSecond.toFixed(0)} a second (${model.backend})`;
@@ -141,7 +141,7 @@ async function classify(given, o) {
     for (const text of texts) {
       const { logits: _, ...result } = await model.classify(text, { signal, ...(pair !== undefined && { pair }) });
       const input = { text, ...(pair !== undefined && { pair }) };
-      console.log(JSON.stringify({ ...input, ...result }));
+      printLine(JSON.stringify({ ...input, ...result }));
     }
   });
 }
@@ -158,7 +158,7 @@ async function embed(given, o) {
     for (const text of texts) {
       const { data } = await model.embed(text, options);
       // nine digits give back the same f32
-      console.log(JSON.stringify({ text, embedding: Array.from(data, (x) => Number(x.toPrecision(9))) }));
+      printLine(JSON.stringify({ text, embedding: Array.from(data, (x) => Number(x.toPrecision(9))) }));
     }
   });
 }
@@ -181,7 +181,7 @@ async function convertTo(command, [source, out], o) {
   const how = { type, vocabulary: !o['no-tokenizer'] };
   const options = { ...loadOptions(o, source), onProgress: line?.onProgress };
   const written = await convert(source, out, { ...how, options }).finally(() => line?.clear());
-  if (!o.quiet) console.log(`${out}: ${written.bytes} bytes, matrices as ${written.type}`);
+  if (!o.quiet) printLine(`${out}: ${written.bytes} bytes, matrices as ${written.type}`);
 }
 
 /**

@@ -1,4 +1,5 @@
 // run_lab.js - runs a lab and prints its claims beside what was measured
+import { printLine } from './terminal.js';
 
 /** @import { Model } from '../../api/index.js' */
 
@@ -30,9 +31,9 @@ export async function runLab(name, options, { json, quiet }) {
     const { done, value } = await run.next();
     if (done) {
       const { trained: _, ...result } = value;
-      if (json) return console.log(JSON.stringify(result, null, 2));
+      if (json) return printLine(JSON.stringify(result, null, 2));
       for (const { claim, source, expected, measured, holds } of result.claims)
-        console.log(`${claim} (${source})\n  expected: ${expected}\n  measured: ${measured}\n  ${verdict(holds)}\n`);
+        printLine(`${claim} (${source})\n  expected: ${expected}\n  measured: ${measured}\n  ${verdict(holds)}\n`);
       return console.log(`seed ${result.seed}, ${result.seconds.toFixed(0)} seconds`);
     }
     if (!quiet && value.doing !== doing) process.stderr.write(`${Math.round(100 * value.progress)} % ${value.doing}\n`);

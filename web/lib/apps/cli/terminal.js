@@ -13,3 +13,9 @@ const CONTROLS = /[\0-\x08\x0b-\x1f\x7f-\x9f]/g;
  */
 export const harmless = ({ isTTY }, text) =>
   isTTY ? text.replace(CONTROLS, (c) => (c < ' ' ? String.fromCharCode(0x2400 + c.charCodeAt(0)) : '\u2421')) : text;
+
+/**
+ * Write a line that has text of a model or a file, JSON too, in which C1 controls stand as they are.
+ * @param {string} text
+ */
+export const printLine = (text) => void process.stdout.write(`${harmless(process.stdout, text)}\n`);

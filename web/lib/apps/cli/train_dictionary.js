@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { fail, messageOf } from '../../base/errors.js';
 import { dictionary } from '../../api/index.js';
 import { numeric } from './cli_options.js';
+import { printLine } from './terminal.js';
 
 /** @import { Dictionary, Model } from '../../api/index.js' */
 
@@ -51,14 +52,14 @@ export async function trainDictionary(model, [file, out], o, signal) {
   await mkdir(out, { recursive: true });
   for (const { name, bytes } of await made.files()) await writeFile(join(out, name), bytes);
   const report = await made.report({ signal });
-  if (o.json) return console.log(JSON.stringify({ ...made.provenance, report }, null, 2));
+  if (o.json) return printLine(JSON.stringify({ ...made.provenance, report }, null, 2));
   const { loss, l0, dead, dictionary: own, table, mean, random } = report;
-  console.log(`${out}: ${made.size} features, ${fixed(l0, 1)} active, ${dead} never active in the held-out text`);
-  console.log(`loss of the model: ${fixed(loss, 3)}; with a reconstruction in place of the values:`);
+  printLine(`${out}: ${made.size} features, ${fixed(l0, 1)} active, ${dead} never active in the held-out text`);
+  printLine(`loss of the model: ${fixed(loss, 3)}; with a reconstruction in place of the values:`);
   for (const [name, one] of Object.entries({ dictionary: own, table, random, mean }))
-    if (one) console.log(`  ${name.padEnd(12)} ${fixed(one.loss, 3)}   variance unexplained ${fixed(one.fvu, 3)}`);
+    if (one) printLine(`  ${name.padEnd(12)} ${fixed(one.loss, 3)}   variance unexplained ${fixed(one.fvu, 3)}`);
   const densities = Array.from(/** @type {Float32Array} */ (made.densities()));
   const busiest = densities.map((_, i) => i).sort((a, b) => densities[b] - densities[a]);
-  console.log(`the ${SHOWN} features that are active most often:`);
-  for (const index of busiest.slice(0, SHOWN)) console.log(await lineOf(made, index));
+  printLine(`the ${SHOWN} features that are active most often:`);
+  for (const index of busiest.slice(0, SHOWN)) printLine(await lineOf(made, index));
 }
