@@ -451,7 +451,7 @@ test('the wasm files have the sums recorded in scripts/wasm.sha256', (t) => {
   const { name, pinned } = toolchain(),
     recorded = recordedSums();
   assert.equal(recorded.trim().split('\n').length, binaries.length, 'one sum for each binary');
-  if (!pinned)
+  if (builtSums() !== recorded && !pinned)
     return t.skip(
       `the sums are those of the packages that scripts/toolchain.sh pins; these files were compiled by ${name}`,
     );

@@ -105,8 +105,7 @@ const isBareGptConfig = (value) =>
  * beside the state dict that has a number of heads, the numbers beside the state dict themselves, or the number of
  * heads in a module.
  * @param {Map<unknown, unknown>} saved  what the file holds
- * @returns {{config: Record<string, any> | null, asksActivation: boolean}} asksActivation: neither the configuration nor
- *   the names tell the kind of GELU
+ * @returns {{config: Record<string, any> | null, asksActivation: boolean}} asksActivation: nothing tells its GELU
  */
 export function savedConfig(saved) {
   const args = plainFields(saved.get('model_args'));
