@@ -73,6 +73,7 @@ pageTest(
   'control characters of a prompt leave the drawing well formed and the pixels whole',
   { hash: HASH.replace('Once', 'On%01ce%0C %EF%BF%BE%EF%BF%BF\u0085').replace('seed=3', 'seed=2') },
   async ({ page }) => {
+    await openCandidates(page);
     await page.locator('[data-panel="next"] .bar').nth(9).waitFor();
     await settled(page);
     await opened(page);

@@ -66,7 +66,7 @@ async function answersOf(tokenizer, text, pair, ids) {
   const [plain, special] = [await result(() => encoded(false)), await result(() => encoded(true))];
   const both = await result(async () => {
     const { length } = await tokenizer.encode(text, pair).then((all) => all.getIds());
-    const alone = special.value.length + (await tokenizer.encode(pair, null, { addSpecialTokens: false })).getLength();
+    const alone = plain.value.length + (await tokenizer.encode(pair, null, { addSpecialTokens: false })).getLength();
     if (length < alone) throw new Error('no rule for pairs');
     const all = await tokenizer.encode(text, pair);
     return [all.getIds(), all.getTypeIds()];

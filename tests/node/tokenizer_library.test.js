@@ -49,6 +49,36 @@ test('what random tokenizers have found: a start that was stripped or replaced, 
   }
 });
 
+// A template that puts a token after one text, and none after two, was no rule for pairs.
+test('pairs of a template that puts tokens around one text only', async (t) => {
+  const library = new Library();
+  t.after(() => library.close());
+  const sequence = (/** @type {string} */ id, type_id = 0) => ({ Sequence: { id, type_id } });
+  const template = {
+    type: 'TemplateProcessing',
+    single: [sequence('A'), { SpecialToken: { id: 'x', type_id: 0 } }],
+    pair: [sequence('A'), sequence('B', 1)],
+    special_tokens: { x: { id: 'x', ids: [1], tokens: ['x'] } },
+  };
+  const vocab = { '?': 0, x: 1, a: 2, b: 3 };
+  const source = {
+    ...{ version: '1.0', truncation: null, padding: null, added_tokens: [], normalizer: null, decoder: null },
+    ...{ pre_tokenizer: { type: 'WhitespaceSplit' }, post_processor: template },
+    model: { type: 'WordLevel', vocab, unk_token: '?' },
+  };
+  const { both } = await library.answers(JSON.stringify(source), 'a b', 'b', []);
+  assert.deepEqual(both.value, [
+    [2, 3, 3],
+    [0, 0, 1],
+  ]);
+  assert.deepEqual(Object.values(new Tokenizer(source).encodePair('a b', 'b')), both.value);
+  const without = { ...source, post_processor: { ...template, pair: [sequence('A'), sequence('A')] } };
+  assert.throws(() => new Tokenizer(without).encodePair('a', 'b b'), {
+    code: 'bad-tokenizer',
+    message: /no rule for pairs/,
+  });
+});
+
 test('tokenizers of five kinds that were trained on real texts', { skip: noShared }, async (t) => {
   const library = new Library();
   t.after(() => library.close()); // a failure too ends its process

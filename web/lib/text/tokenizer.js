@@ -150,8 +150,8 @@ export class Tokenizer {
     checkedText(pair, 'the second text');
     const { addSpecialTokens = true } = checkedOptions('encodePair', options, { addSpecialTokens: flag });
     const { ids, types } = this.#steps.encode([text, pair], addSpecialTokens);
-    const alone = this.encode(text, options).length + this.encode(pair, { addSpecialTokens: false }).length;
-    if (ids.length < alone) fail('bad-tokenizer', 'the tokenizer has no rule for pairs of texts');
+    const parts = [text, pair].map((each) => this.encode(each, { addSpecialTokens: false }).length);
+    if (ids.length < parts[0] + parts[1]) fail('bad-tokenizer', 'the tokenizer has no rule for pairs of texts');
     return { ids, tokenTypes: types };
   }
 
