@@ -48,6 +48,7 @@ test('usual files are read without JSON.parse of their vocabulary', () => {
     JSON.stringify(usual, null, '\t').replaceAll('\n', '\r\n'),
     JSON.stringify({ ...usual, model: { ...usual.model, merges: ['a b', 'ab a'] } }),
     JSON.stringify({ model: { merges: usual.model.merges, vocab: usual.model.vocab, type: 'BPE' } }),
+    JSON.stringify({ model: { merges: usual.model.merges, vocab: usual.model.vocab } }), // GPT-2's file has no type
     JSON.stringify(usual).replace(/[^\0-\x7f]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`),
     JSON.stringify(usual).replace('"a":1', '"\\u0061":1'),
     `${JSON.stringify(usual).replace('"version"', '"x":NaN,"version"')}\n`,

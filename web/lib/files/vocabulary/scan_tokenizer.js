@@ -305,7 +305,8 @@ function scanned(bytes, name) {
   if (!texts || !vocabulary || !merges) return unusual();
   checkUtf8(bytes.subarray(...vocabulary)); // the tokens of merges are among those of the vocabulary
   const json = parseJson(without(bytes, [vocabulary, merges]), name);
-  if (json.model.type !== 'BPE' || json.model.continuing_subword_prefix) unusual();
+  const { type = 'BPE', continuing_subword_prefix: prefix } = json.model; // older files have no type
+  if (type !== 'BPE' || prefix) unusual();
   scanner.at = merges[0];
   json.model.merges = scanner.merges(texts);
   json.model.vocab = new ScannedVocabulary(texts);
