@@ -293,7 +293,7 @@ export class Opener extends OpenedFiles {
     if (!isBytes(source)) return { json: source };
     const r = await this.reader(this.resolve(source));
     const head = await r.peek(4);
-    const text = new TextDecoder('latin1').decode(head);
+    const text = String.fromCharCode(...head); // browsers decode 'latin1' as windows-1252, in which \x80 is a euro sign
     if (text === 'GGUF') {
       const { meta } = await readGguf(r, 0);
       this.release(r);

@@ -45,7 +45,7 @@ const BEGINNINGS = [
  * @returns {string | null} with advice, or null where it is not known
  */
 export function foreignFile(bytes, name) {
-  const text = new TextDecoder('latin1').decode(bytes);
+  const text = String.fromCharCode(...bytes); // browsers decode 'latin1' as windows-1252, in which \x80 is a euro sign
   const word = bytes.length < 4 ? 0 : new DataView(bytes.buffer, bytes.byteOffset).getInt32(0, true);
   if (Object.hasOwn(LLM_C, word)) return LLM_C[word];
   const found = BEGINNINGS.find(([begin, ending]) => text.startsWith(begin) && (!ending || ending.test(name)));
