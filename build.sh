@@ -24,6 +24,8 @@ usage: ./build.sh COMMAND
                  of transformers
   demo           build the page, serve it on this machine and print its address
   page           build the page into site/, a static folder for any web server
+  site [--base PATH]  the page, and the documentation in site/docs/, which has this path on its host (default: /docs/);
+                 installs VitePress into docs/node_modules
   docs [--check] write docs/api.md from the JSDoc; --check: only compare. Installs TypeDoc into build/typedoc
   fuzz [SECONDS] give the readers, the trainer and the engine random wrong input (default: 60 seconds);
                  failing inputs go to build/fuzz; --coverage [SECONDS]: libFuzzer, for each target in C
@@ -96,7 +98,7 @@ native() {
   run_step "native engine ($CC)" "$fix_line" node scripts/compile.js native
 }
 
-site() {
+built_page() {
   dist
   # shellcheck disable=SC2046
   if changed site build/stamps/package vite.config.js svelte.config.js package-lock.json $(find web weights -type f | LC_ALL=C sort) || [ ! -f site/index.html ]; then
@@ -108,12 +110,36 @@ site() {
 }
 
 page() {
-  site
+  built_page
   if changed compressed build/stamps/site scripts/precompress.js || [ ! -f site/index.html.br ]; then
     local key=$sum
     forget compressed
     run_step 'compressed copies of the page' "$fix_line" node scripts/precompress.js site
     remember compressed "$key"
+  fi
+}
+
+site() {
+  local base=/docs/ key
+  if [ "${1:-}" = --base ]; then base=${2:?site: --base needs a path}; fi
+  case $base in /*/ | /) ;; *) fail "site: the base is '$base', expected a path such as /docs/." ;; esac
+  page
+  if changed docs-npm docs/package-lock.json || [ ! -d docs/node_modules ]; then
+    key=$sum
+    forget docs-npm
+    run_step 'npm packages of the documentation' 'Check the network and the npm registry in your npm configuration, then run the command again.' \
+      npm ci --prefix docs --ignore-scripts --no-progress --no-audit --no-fund
+    remember docs-npm "$key"
+  fi
+  # shellcheck disable=SC2046
+  if changed documentation build/stamps/compressed docs/package-lock.json $(find docs -path docs/node_modules -prune -o -type f -print | LC_ALL=C sort) ||
+    [ "$(cat build/stamps/docs-base 2>/dev/null)" != "$base" ] || [ ! -f site/docs/index.html ]; then
+    key=$sum
+    forget documentation
+    run_step 'documentation' "$fix_line" env DOCS_BASE="$base" docs/node_modules/.bin/vitepress build docs
+    run_step 'compressed copies of the documentation' "$fix_line" node scripts/precompress.js site/docs
+    remember docs-base "$base"
+    remember documentation "$key"
   fi
 }
 
@@ -123,7 +149,7 @@ docs() {
 }
 
 demo() {
-  site
+  built_page
   unlock
   exec node scripts/serve.js site --open "$@"
 }
@@ -160,7 +186,7 @@ prepare_group() {
     find_emcc
     run_step 'the reference decoder, WebAssembly' "$fix_line" compile_with_emcc reference
     ;;
-  browser) page; find_chromium; find_shell; find_firefox; find_webkit ;;
+  browser) site; find_chromium; find_shell; find_firefox; find_webkit ;;
   arm) prepare_group wasm; prepare_group node ;;
   faults) package; find_chromium; find_shell; find_firefox; find_webkit ;;
   package) package; page; find_chromium; find_shell ;;
@@ -255,7 +281,7 @@ wasm)
   unlock
   exec node scripts/sums.js "$@"
   ;;
-package | native | page | docs | demo | clean | bench | fuzz | train)
+package | native | page | site | docs | demo | clean | bench | fuzz | train)
   lock
   "$command" "$@"
   ;;

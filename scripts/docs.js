@@ -15,6 +15,22 @@ const top = fileURLToPath(new URL('..', import.meta.url)),
 const VERSIONS = { typedoc: '0.28.20', 'typedoc-plugin-markdown': '4.14.1', typescript: '5.9.3' };
 const page = join(top, 'docs/api.md');
 
+/** Other entries of the package: their modules, and a sentence about each. @type {Record<string, [file: string, does: string]>} */
+const ENTRIES = {
+  elements: [
+    'apps/elements/elements',
+    'Custom elements that draw a model, or plain data: [elements](../guide.md#elements).',
+  ],
+  openai: [
+    'apps/clients/openai',
+    "OpenAI's interface on a loaded model: [other libraries](../guide.md#other-libraries).",
+  ],
+  'ai-sdk': ['apps/clients/ai_sdk', 'Models for the AI SDK: [other libraries](../guide.md#other-libraries).'],
+  react: ['apps/clients/react', 'Hooks of React: [recipe](../recipes/react.md).'],
+  vue: ['apps/clients/vue', 'Functions for components of Vue: [recipe](../recipes/vue.md).'],
+  labs: ['apps/labs/labs', 'Replications of published findings: [labs](../labs.md).'],
+};
+
 /**
  * Types that appear in signatures of public calls and that index.js does not export, by module.
  * @type {Record<string, string>}
@@ -98,7 +114,13 @@ function install() {
   });
 }
 
-function generate() {
+/**
+ * Runs TypeDoc.
+ * @param {string[]} entryPoints  files in its folder
+ * @param {string} out  the folder that it writes
+ * @param {boolean} complete  whether every type that a signature names has to be exported
+ */
+function runTypedoc(entryPoints, out, complete) {
   const compilerOptions = {
     target: 'es2022',
     module: 'nodenext',
@@ -110,9 +132,9 @@ function generate() {
     noEmit: true,
   };
   const options = {
-    entryPoints: ['entry.ts'],
+    entryPoints,
     tsconfig: 'tsconfig.json',
-    out: 'out',
+    out,
     plugin: ['typedoc-plugin-markdown'],
     readme: 'none',
     name: 'glassformer',
@@ -138,20 +160,38 @@ function generate() {
     typeDeclarationFormat: 'table',
     tableColumnSettings: { hideSources: true },
     validation: {
-      notExported: true,
-      invalidLink: true,
+      notExported: complete,
+      invalidLink: complete,
       rewrittenLink: false,
       notDocumented: false,
       unusedMergeModuleWith: false,
     },
     intentionallyNotExported: ['Common'],
   };
-  copyTypes();
-  writeFileSync(join(folder, 'tsconfig.json'), JSON.stringify({ compilerOptions, files: ['entry.ts'] }));
+  writeFileSync(join(folder, 'tsconfig.json'), JSON.stringify({ compilerOptions, files: entryPoints }));
   writeFileSync(join(folder, 'typedoc.json'), JSON.stringify(options));
-  rmSync(join(folder, 'out'), { recursive: true, force: true });
+  rmSync(join(folder, out), { recursive: true, force: true });
   execFileSync(process.execPath, [join(folder, 'node_modules/typedoc/bin/typedoc')], { cwd: folder, stdio: 'inherit' });
-  return finished(INTRODUCTION, readFileSync(join(folder, 'out/api.md'), 'utf8'));
+}
+
+/** @returns {Map<string, string>} the pages by their names in docs/ */
+function generate() {
+  copyTypes();
+  const main = () => {
+    runTypedoc(['entry.ts'], 'out', true);
+    return finished(INTRODUCTION, readFileSync(join(folder, 'out/api.md'), 'utf8'));
+  };
+  const pages = new Map([['api.md', main()]]);
+  const files = Object.entries(ENTRIES).map(([entry, [module]]) => {
+    writeFileSync(join(folder, `${entry}.ts`), `export * from './types/${module}.js';\n`);
+    return `${entry}.ts`;
+  });
+  runTypedoc(['entry.ts', ...files], 'entries', false);
+  for (const [entry, [, does]] of Object.entries(ENTRIES)) {
+    const introduction = `# glassformer/${entry}\n\n\`./build.sh docs\` generates this file from the comments in \`web/lib\`. ${does}\n\n`;
+    pages.set(`api/${entry}.md`, finished(introduction, readFileSync(join(folder, 'entries', `${entry}.md`), 'utf8')));
+  }
+  return pages;
 }
 
 /**
@@ -184,6 +224,9 @@ function compact(markdown) {
     .trimEnd();
 }
 
+/** Headings of docs/api.md and their addresses, to which the pages of other entries link. @type {Map<string, string>} */
+const MAIN = new Map();
+
 /**
  * Adds a list of contents and corrects links to the addresses that GitHub gives
  * the headings: the plugin numbers repeated ones in another order.
@@ -210,7 +253,12 @@ function finished(introduction, markdown) {
     addresses.set(heading, `#${base}${n ? `-${n}` : ''}`);
     contents[contents.length - 1].links.push(`[${heading}](${addresses.get(heading)})`);
   }
-  const linked = body.replace(/\[(`?)(\w+)\1\]\(#[\w-]+\)/g, (_, tick, name) => {
+  const local = body.replace(
+    /\[(`?)(\w+)\1\]\(entry\.md#[\w-]+\)/g,
+    (_, tick, name) => `[${tick}${name}${tick}](../api.md${MAIN.get(name)})`,
+  );
+  if (!MAIN.size) for (const [name, address] of addresses) MAIN.set(name, address);
+  const linked = local.replace(/\[(`?)(\w+)\1\]\(#[\w-]+\)/g, (_, tick, name) => {
     const address = addresses.get(name);
     if (!address) throw new Error(`docs/api.md: a link to ${name}, which has no heading`);
     return `[${tick}${name}${tick}](${address})`;
@@ -220,11 +268,15 @@ function finished(introduction, markdown) {
 }
 
 install();
-const text = generate();
-if (!process.argv.includes('--check')) {
-  writeFileSync(page, text);
-  console.log(`docs/api.md: ${text.split('\n').length} lines`);
-} else if (!existsSync(page) || readFileSync(page, 'utf8') !== text) {
-  console.error('docs/api.md is not up to date with the JSDoc: run ./build.sh docs');
-  process.exitCode = 1;
+const check = process.argv.includes('--check');
+for (const [name, text] of generate()) {
+  const file = join(dirname(page), name);
+  if (!check) {
+    mkdirSync(dirname(file), { recursive: true });
+    writeFileSync(file, text);
+    console.log(`docs/${name}: ${text.split('\n').length} lines`);
+  } else if (!existsSync(file) || readFileSync(file, 'utf8') !== text) {
+    console.error(`docs/${name} is not up to date with the JSDoc: run ./build.sh docs`);
+    process.exitCode = 1;
+  }
 }

@@ -93,11 +93,12 @@ export class Pages {
   /**
    * Open a page and wait for the text of its <output>.
    * @param {string} address
-   * @param {{timeout?: number, frame?: string}} [options]  frame: selector of the frame that holds the <output>
+   * @param {{timeout?: number, frame?: string, until?: (page: import('playwright-core').Page) => Promise<void>}} [options]
+   *   frame: selector of the frame that holds the <output>; until: what is done and awaited instead, without a result
    * @returns {Promise<{result: any, complaints: string[], failed: string[], requests: string[]}>} failed: requests
    *   without an answer or with an error's status
    */
-  async visit(address, { timeout = PATIENCE, frame } = {}) {
+  async visit(address, { timeout = PATIENCE, frame, until } = {}) {
     this.#browser ??= launch({ shell: true });
     const context = await (await this.#browser).newContext(),
       page = await context.newPage();
@@ -137,8 +138,9 @@ export class Pages {
     try {
       await page.goto(address, { waitUntil: 'domcontentloaded' });
       const output = frame ? page.frameLocator(frame).locator('output') : page.locator('output');
-      await output.filter({ hasText: /\S/ }).waitFor({ state: 'attached' });
-      const text = await output.textContent();
+      if (until) await until(page);
+      else await output.filter({ hasText: /\S/ }).waitFor({ state: 'attached' });
+      const text = until ? null : await output.textContent();
       // Disposing of a model ends helpers that still import their script, which Chromium sometimes prints as an error.
       const isEnded = (/** @type {string} */ complaint) =>
         complaint.includes("execute 'importScripts'") && aborted.some((url) => complaint.includes(url));

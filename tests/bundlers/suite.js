@@ -30,6 +30,9 @@ import { Unavailable, Workshop, runCommand, startServer } from './projects.js';
  * @property {RegExp} [complains]  the browser's messages about those requests
  * @property {boolean} [threads]  whether a second thread runs where the page is isolated; default: where files are used
  * @property {boolean} [prefetches]  its pages ask the browser to fetch every file of the build when it is idle
+ * @property {boolean} [story]  the page has a button that writes a story into <output>; a route answers with one
+ * @property {boolean} [offline]  the page writes again after it was reloaded without a network
+ * @property {boolean} [slides]  the page is a deck with a figure: keys that are typed into it turn no slide
  * @property {Record<string, string>} [env]
  * @property {{pattern: RegExp, why: string}[]} [prints] messages that are about the tool or the project, not about the
  *   package
@@ -115,6 +118,48 @@ function warnings(output, expected = []) {
     .map((line) => `the tool prints: ${line.trim()}`);
 }
 
+/**
+ * Press the button of a recipe, and wait for its story; once more without a network.
+ * @param {string} story
+ * @param {Run} run
+ */
+const writes = (story, { offline }) => ({
+  async until(/** @type {import('playwright-core').Page} */ page) {
+    const write = async () => {
+      await page.getByRole('button', { name: 'Write' }).click();
+      await page.locator('output').filter({ hasText: story.trim() }).waitFor();
+    };
+    await write();
+    if (!offline) return;
+    await page.evaluate(() => navigator.serviceWorker.ready);
+    await page.context().setOffline(true);
+    await page.reload();
+    await write();
+  },
+});
+
+/**
+ * Type into the figure of a deck what turns slides elsewhere.
+ * @param {import('playwright-core').Page} page
+ */
+async function turnsNoSlide(page) {
+  const input = page.locator('glass-former input');
+  await input.waitFor();
+  await page.locator('glass-former glass-next tbody tr').nth(9).waitFor();
+  await input.fill('');
+  await input.pressSequentially('a long no');
+  for (const key of ['ArrowLeft', 'ArrowRight', 'Space', 'Escape']) await input.press(key);
+  const { slide, value, fits } = await page.evaluate(() => {
+    const figure = document.querySelector('glass-former');
+    return {
+      slide: document.querySelectorAll('section')[0].classList.contains('present'),
+      value: figure.shadowRoot.querySelector('input').value,
+      fits: figure.offsetHeight <= document.querySelector('.slides').offsetHeight,
+    };
+  });
+  if (!slide || value !== 'a long no ' || !fits) throw new Error(JSON.stringify({ slide, value, fits }));
+}
+
 export class Suite {
   #workshop = new Workshop();
   #pages = new Pages();
@@ -122,6 +167,8 @@ export class Suite {
   #expected;
   /** @type {Promise<{url: string, close(): Promise<void>}> | undefined} */
   #models;
+  /** The story of the recipes. @type {Promise<string> | undefined} */
+  #written;
 
   /** What the library of this tree answers. */
   #expect() {
@@ -225,12 +272,14 @@ export class Suite {
       return this.#judgeThreads(run, result.threads, row);
     }
     if (!run.serve && !run.start && !run.host) return;
+    if (run.story || run.slides) [row.from, row.threads] = ['-', '-'];
     const server = run.start
       ? await startServer(run.start, folder, options)
       : run.host
         ? await run.host(folder)
         : await staticServer(join(folder, run.serve ?? ''));
     try {
+      if (run.story || run.slides) return await this.#askStory(run, server.url, row);
       await (run.api
         ? this.#askRoute(run, server.url, row)
         : this.#askPage(run, server.url, row, 'origins' in server ? server.origins : []));
@@ -238,6 +287,37 @@ export class Suite {
     } finally {
       await ('stop' in server ? server.stop() : server.close());
     }
+  }
+
+  /**
+   * The story that a recipe writes, or that its route answers.
+   * @param {Run} run
+   * @param {string} url
+   * @param {Row} row
+   */
+  async #askStory(run, url, row) {
+    this.#written ??= load(MODEL).then(async (model) => {
+      const { text } = await model.complete('Once upon a time', { maxTokens: 40, temperature: 0 });
+      model.dispose();
+      return text;
+    });
+    const story = await this.#written,
+      address = String(new URL(run.page ?? '', url));
+    if (run.api !== undefined) {
+      const text = await (await fetch(address)).text();
+      row.answers = text === story ? 'equal' : 'differ';
+      if (text !== story) row.problems.push(`the route answers ${text.slice(0, 2000)}`);
+      return;
+    }
+    const { complaints, failed } = await this.#pages.visit(
+      address,
+      run.slides ? { until: turnsNoSlide } : writes(story, run),
+    );
+    row.answers = 'equal'; // the visit ends with an error where it is not
+    row.problems.push(
+      ...complaints.map((text) => `the page complains: ${text}`),
+      ...failed.map((text) => `a request failed: ${text}`),
+    );
   }
 
   /**

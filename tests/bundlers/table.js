@@ -13,8 +13,8 @@ const HOW = { file: 'files followed', shim: 'files, from their origin', copy: 'e
  * How one run gets the package's files, as the table words it.
  * @param {import('./suite.js').Run} run
  */
-function how({ workers = 'file', binaries, program, api, passes }) {
-  if (passes || (program && workers === 'file') || api) return 'works';
+function how({ workers = 'file', binaries, program, api, passes, story, slides }) {
+  if (passes || story || slides || (program && workers === 'file') || api) return 'works';
   const scripts = HOW[workers];
   return binaries && HOW[binaries] !== scripts ? `workers: ${scripts}; binaries: ${HOW[binaries]}` : scripts;
 }

@@ -2,7 +2,7 @@
 // JavaScript blocks of the README and of docs/, beside the shipped models. A comment behind a console.log is the
 // output that is expected, unless the comment has a colon.
 import assert from 'node:assert/strict';
-import { cpSync, mkdirSync, readFileSync, readdirSync, symlinkSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { fileURLToPath, pathToFileURL } from 'node:url';
@@ -13,6 +13,7 @@ import { TextStream } from '../../web/lib/text/text_stream.js';
 import { temporaryFolder } from '../temporary.js';
 import { readTensors, serve } from './helpers.js';
 import { op, pickle, plainOps, safetensors, torchFile } from './checkpoint_files.js';
+import { CHAT_FOLDER, written } from './documented.js';
 import { LAYOUTS, llmcFile, weightsOf } from './written_layouts.js';
 
 const top = fileURLToPath(new URL('../..', import.meta.url));
@@ -233,23 +234,6 @@ test('every public call has a description, and those that take arguments an exam
  * template.
  */
 async function hub() {
-  const model = join(folder, 'my-gpt'),
-    bytes = Array.from({ length: 256 }, (_, i) => i);
-  const shown = [
-    ...bytes.filter((b) => (b > 32 && b < 127) || (b > 160 && b !== 173)),
-    ...bytes.filter((b) => !((b > 32 && b < 127) || (b > 160 && b !== 173))),
-  ];
-  // GPT-2's characters for the 256 bytes
-  const letters = shown.map((b, i) => String.fromCodePoint(i < 188 ? b : 256 + i - 188));
-  const files = {
-    'tokenizer.json': {
-      model: { type: 'BPE', vocab: Object.fromEntries(letters.map((letter, i) => [letter, i])), merges: [] },
-      added_tokens: [],
-      pre_tokenizer: { type: 'ByteLevel', add_prefix_space: false, use_regex: false },
-      decoder: { type: 'ByteLevel' },
-    },
-    'tokenizer_config.json': { chat_template: '{% for m in messages %}{{ m.role }}: {{ m.content }}\n{% endfor %}' },
-  };
   const letters26 = Array.from('abcdefghijklmnopqrstuvwxyz');
   const words = ['[PAD]', '[UNK]', '[CLS]', '[SEP]', '[MASK]', '.', ...letters26, ...letters26.map((c) => `##${c}`)];
   while (words.length < 112) words.push(`[unused${words.length}]`);
@@ -273,9 +257,8 @@ async function hub() {
     if (encoder && ['config.json', 'model.safetensors'].includes(name))
       return response.end(readFileSync(join(top, 'tests/golden/cases', encoder, name)));
     if (encoder) return response.writeHead(404).end();
-    if (files[name]) return response.end(JSON.stringify(files[name]));
-    if (!['config.json', 'model.safetensors'].includes(name)) return response.writeHead(404).end();
-    response.end(readFileSync(join(model, name)));
+    if (!CHAT_FOLDER[name]) return response.writeHead(404).end();
+    response.end(CHAT_FOLDER[name]);
   });
   process.env.HF_ENDPOINT = server.url.slice(0, -1);
   return {
@@ -300,12 +283,7 @@ const CALLS = [
   'GlassformerError',
 ];
 /** The README and the documents that people write; the examples of docs/api.md are those of the JSDoc. */
-const DOCUMENTS = [
-  'README.md',
-  ...readdirSync(join(top, 'docs'))
-    .filter((name) => name.endsWith('.md') && name !== 'api.md')
-    .map((name) => `docs/${name}`),
-];
+const DOCUMENTS = ['README.md', ...written];
 
 /**
  * Run a JavaScript block of a document. Public calls that it does not import, and the model, are provided.

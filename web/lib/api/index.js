@@ -66,7 +66,8 @@ export async function load(source, options = {}) {
 }
 
 /**
- * What the option `cache` of `load` has stored: lists it, counts its bytes, removes it, and asks the browser to keep it.
+ * What the option `cache` of `load` has stored: lists it, counts its bytes, removes it, and asks the browser to keep
+ * it.
  * @param {CacheOptions} [options]
  * @returns {Promise<ModelCache>}
  * @throws {GlassformerError} `bad-option`, `unsupported`, `storage`

@@ -13,8 +13,8 @@ import { RECORDS, StoredFile } from './stored_file.js';
  * @typedef {object} ModelCache
  * @property {() => Promise<CachedFile[]>} list  the files, by address
  * @property {() => Promise<number>} size  bytes of all files
- * @property {(source: string) => Promise<number>} delete  removes the file of an address, or all files of a folder, whose
- *   address ends in /, or of hf:owner/name; their number
+ * @property {(source: string) => Promise<number>} delete  removes the file of an address, or all files of a folder,
+ *   whose address ends in /, or of hf:owner/name; their number
  * @property {() => Promise<number>} clear  removes every file; their number
  * @property {() => Promise<boolean>} persist  asks the browser not to remove the site's data when the disk is full:
  *   whether it agreed. In Node always true
