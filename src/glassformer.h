@@ -321,8 +321,10 @@ GF_LAST(label_transform, GF_LABEL_SILU)
       "{ffn} does not fit n_experts, parallel_residual or mlm_head")                                                   \
     X(c->kind != GF_ENCODER_DECODER || c->norm_placement == GF_PRE_NORM || c->norm_placement == GF_POST_NORM,          \
       "{norm_placement} does not fit kind encoder_decoder")                                                            \
-    X(c->kind == GF_DECODER || !c->parallel_residual, "parallel_residual needs kind decoder")                          \
-    X(c->kind == GF_DECODER || c->n_experts == 0, "{n_experts} needs kind decoder")                                    \
+    X(c->kind == GF_DECODER || (c->kind == GF_ENCODER && c->causal) || !c->parallel_residual,                          \
+      "parallel_residual needs kind decoder or a causal encoder")                                                      \
+    X(c->kind == GF_DECODER || (c->kind == GF_ENCODER && c->causal) || c->n_experts == 0,                              \
+      "{n_experts} needs kind decoder or a causal encoder")                                                            \
     X(c->n_experts == 0 || !c->bias_ffn, "{n_experts} needs bias_ffn false: experts have no biases")                   \
     X(c->n_experts_used <= c->n_experts, "{n_experts_used} is more than {n_experts}")                                  \
     X(c->n_experts == 0 || c->n_experts_used > 0, "{n_experts_used} must be above 0 with {n_experts}")                 \
@@ -341,7 +343,7 @@ GF_LAST(label_transform, GF_LABEL_SILU)
       "{n_layer_groups} does not fit kind encoder_decoder, n_experts or first_norm false")                             \
     X(!c->residual_normed || (c->norm != GF_NO_NORM && c->norm_placement == GF_PRE_NORM && !c->parallel_residual),     \
       "residual_normed needs norms, norm_placement pre and no parallel_residual")                                      \
-    X(!c->scores_by_layer || (c->kind == GF_DECODER && c->scale_scores),                                               \
+    X(!c->scores_by_layer || ((c->kind == GF_DECODER || (c->kind == GF_ENCODER && c->causal)) && c->scale_scores),     \
       "scores_by_layer needs kind decoder and scale_scores")                                                           \
     X(c->kind != GF_ENCODER_DECODER ||                                                                                 \
           (c->rope_scaling != GF_ROPE_SCALING_DYNAMIC && c->rope_scaling != GF_ROPE_SCALING_LONGROPE),                 \

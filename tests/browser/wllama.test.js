@@ -172,7 +172,8 @@ async function probabilitiesInPage({ library, base64, prompt, ids }) {
   return steps;
 }
 
-for (const name of Object.keys(MODELS))
+// Jais 2 is newer than the llama.cpp in this package.
+for (const name of Object.keys(MODELS).filter((each) => each !== 'jais2'))
   test(`llama.cpp computes the same from a written GGUF: ${name}`, async (t) => {
     const bytes = await written(name);
     const prompt = numbers(40, 300, 7).map((x) => x + 10);

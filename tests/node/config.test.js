@@ -300,7 +300,7 @@ describe('C and JavaScript complete and refuse the same configurations', () => {
       [{ n_labels: 2, label_pooling: 'mean' }, 'label_pooling mean does not fit kind decoder'],
       [{ kind: 'encoder', n_labels: 2, label_pooling: 'pooler' }, 'label_pooling pooler needs pooler'],
       [{ ...two, norm_placement: 'output' }, 'norm_placement output does not fit kind encoder_decoder'],
-      [{ ...two, parallel_residual: true }, 'parallel_residual needs kind decoder'],
+      [{ ...two, parallel_residual: true }, 'parallel_residual needs kind decoder or a causal encoder'],
       [{ ...two, d_embed: 8 }, 'd_embed 8 does not fit kind encoder_decoder'],
       [
         { kind: 'encoder', d_embed: 8, position: 'sinusoidal' },
@@ -329,7 +329,7 @@ describe('C and JavaScript complete and refuse the same configurations', () => {
         { qk_norm_rotated: true },
         'qk_norm_rotated needs qk_norm with qk_norm_kind rmsnorm and qk_norm_span head, and every head rotated',
       ],
-      [{ ...two, n_experts: 4 }, 'n_experts 4 needs kind decoder'],
+      [{ ...two, n_experts: 4 }, 'n_experts 4 needs kind decoder or a causal encoder'],
       [{ n_experts: 4, bias_ffn: true }, 'n_experts 4 needs bias_ffn false: experts have no biases'],
       [{ n_experts: 4, n_experts_used: 5 }, 'n_experts_used 5 is more than n_experts 4'],
       [{ n_experts: 4, n_experts_used: 0 }, 'n_experts_used 0 must be above 0 with n_experts 4'],

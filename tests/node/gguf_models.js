@@ -100,6 +100,33 @@ export const MODELS = {
     shared_norm: true,
     logit_scale: 0.5,
   },
+  cohere2: {
+    ...{ norm: 'layernorm', bias_norm: false, rope_pairs: 'adjacent', parallel_residual: true, shared_norm: true },
+    ...{ logit_scale: 0.5, sliding_window: 6, window_layers: [true, true, true, false] },
+    rope_layers: [true, true, true, false],
+  },
+  arcee: { ffn: 'relu2', ...untied },
+  nemotron: { norm: 'layernorm', ffn: 'relu2', rotary_dim: 8, ...untied },
+  jais2: { ...rows, ffn: 'relu2' },
+  'hunyuan-dense': { qk_norm: true, qk_norm_rotated: true },
+  chatglm: { rope_pairs: 'adjacent', rotary_dim: 8, bias_qkv: true, ...untied },
+  glm4: { rope_pairs: 'adjacent', rotary_dim: 8, bias_qkv: true, norm_placement: 'sandwich', ...untied },
+  exaone4: { norm_placement: 'output', qk_norm: true },
+  olmoe: {
+    ...{ qk_norm: true, qk_norm_span: 'projection', norm_expert_weights: false, ...untied },
+    ...{ n_experts: 6, n_experts_used: 2, d_expert: 32, n_kv_heads: 4 },
+  },
+  granitemoe: {
+    ...{ embedding_scale: 12, residual_scale: 0.22, score_scale: 0.05, logit_scale: 0.5, ...untied },
+    ...{ n_experts: 4, n_experts_used: 2, d_expert: 32 },
+  },
+  falcon: {
+    ...{ norm: 'layernorm', ffn: 'gelu_tanh', parallel_residual: true, shared_norm: true, n_kv_heads: 1, d_ff: 256 },
+  },
+  'falcon two norms': { norm: 'layernorm', ffn: 'gelu_tanh', parallel_residual: true, n_kv_heads: 2, d_ff: 256 },
+  mpt: {
+    ...{ norm: 'layernorm', ffn: 'gelu_tanh', bias_norm: false, position: 'alibi', n_kv_heads: 4, clip_qkv: 0.7 },
+  },
 };
 
 /**

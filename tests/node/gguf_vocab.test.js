@@ -63,7 +63,8 @@ describe('a tokenizer, written as the vocabulary of a GGUF and read again', () =
     for (const [json, words] of [
       [unigram, /its normalizer is "NFKC", expected SentencePiece's table/],
       [{ ...unigram, normalizer: null, pre_tokenizer: { type: 'Whitespace' } }, /its step "Whitespace" of splitting/],
-      [{ model: { type: 'WordPiece' } }, /its model is "WordPiece", expected BPE or Unigram/],
+      [{ model: { type: 'WordLevel' } }, /its model is "WordLevel", expected BPE, Unigram or WordPiece/],
+      [{ model: { type: 'WordPiece', vocab: {} }, normalizer: null }, /its normalizer is undefined, expected "Bert/],
       [bpe, /its normalizer is "Sequence", expected none/],
       [{ ...bpe, normalizer: null }, /its split patterns .* have no name in llama\.cpp/],
       [{ ...bpe, normalizer: null, pre_tokenizer: { type: 'Whitespace' } }, /its step "Whitespace" of splitting/],

@@ -45,7 +45,8 @@ export async function openFolder(opener, folder, overrides) {
   const template = (await opener.optionalText(folder.get('chat_template.jinja'))) ?? tokenizerConfig?.chat_template;
   const tokenizer = overrides.tokenizer ?? (await folderTokenizer(opener, folder, config, tokenizerConfig));
   warn(opener);
-  const checkpoint = await opener.weights(files, { config, tokenizer: tokenizer ?? undefined }, map);
+  const read = await asEncoder(opener, folder, config);
+  const checkpoint = await opener.weights(files, { config: read, tokenizer: tokenizer ?? undefined }, map);
   await withPooling(opener, checkpoint, folder);
   if (checkpoint.labels) {
     const { activationNamed } = await import('./huggingface/classifiers.js');
@@ -53,7 +54,8 @@ export async function openFolder(opener, folder, overrides) {
     checkpoint.labels.activation = activationNamed(settings?.activation_fn) ?? checkpoint.labels.activation;
   }
   const eos = generation ? tokenIds(generation, 'eos_token_id', 'generation_config.json') : [];
-  checkpoint.special.eos = [...new Set([...checkpoint.special.eos, ...eos])];
+  const ends = checkpoint.config.kind === 'decoder' ? await turnEnds(checkpoint.tokenizer, tokenizerConfig) : [];
+  checkpoint.special.eos = [...new Set([...checkpoint.special.eos, ...eos, ...ends])];
   if (generation && checkpoint.config.kind === 'encoder_decoder')
     Object.assign(checkpoint.special, targetTokens(generation, 'generation_config.json'));
   Object.assign(checkpoint, chatTemplates(template));
@@ -62,6 +64,37 @@ export async function openFolder(opener, folder, overrides) {
     checkpoint.special.texts = specialTexts(tokenizerConfig);
   }
   return checkpoint;
+}
+
+/**
+ * The tokens that end a turn by their texts: the end token of tokenizer_config.json, and those that every reader of GGUF
+ * knows.
+ * @param {any} tokenizer  a tokenizer.json
+ * @param {any} settings  tokenizer_config.json, or null
+ * @returns {Promise<number[]>}
+ */
+async function turnEnds(tokenizer, settings) {
+  const added = Array.isArray(tokenizer?.added_tokens) ? tokenizer.added_tokens : [];
+  const ids = new Map(added.map((/** @type {any} */ token) => [token?.special === true && token.content, token?.id]));
+  const end = settings?.eos_token?.content ?? settings?.eos_token;
+  const { endsByText } = await import('./vocabulary/gguf_vocab.js');
+  const idOf = (/** @type {string} */ text) => (Number.isInteger(ids.get(text)) ? ids.get(text) : null);
+  return [...endsByText(idOf), ...(typeof end === 'string' ? [idOf(end) ?? []].flat() : [])];
+}
+
+/**
+ * The configuration of a model in a pipeline of sentence-transformers, of which a decoder gives its states
+ * (Qwen3-Embedding).
+ * @param {Opener} opener
+ * @param {Folder} folder
+ * @param {any} config
+ */
+async function asEncoder(opener, folder, config) {
+  const [name] = [config?.architectures ?? []].flat();
+  if (!/ForCausalLM$/.test(String(name))) return config;
+  const modules = await opener.optionalJson(folder.get('modules.json'));
+  if (!Array.isArray(modules) || !modules.some((module) => /Pooling$/.test(String(module?.type)))) return config;
+  return { ...config, architectures: [name.replace(/ForCausalLM$/, 'Model')] };
 }
 
 /**

@@ -11,6 +11,7 @@ import { isBytes } from '../base/checks.js';
 import { detectFormat } from './bytes/detect_format.js';
 import { readGguf } from './gguf/gguf.js';
 import { ROPE_TABLE, ggufModel } from './gguf/gguf_model.js';
+import { tableWith } from './gguf/gguf_archs.js';
 import { OpenedFiles, fileFolder, parseTokenizer } from './opened_files.js';
 import { planTensors } from '../engine/config/tensor_plan.js';
 import { tokenTextsOf } from './vocabulary/packed_texts.js';
@@ -202,7 +203,8 @@ export class Opener extends OpenedFiles {
           await import('./gguf/rope_freqs.js')
         ).readRopeTables(this, readers, parts?.files ?? files, tables, gguf.meta)
       : null;
-    const { config, places, isBuffer, pooling, start } = ggufModel(r.name, gguf, this.warnings, scaling);
+    const known = await tableWith(gguf.meta.get('general.architecture'));
+    const { config, places, isBuffer, pooling, start } = ggufModel(r.name, gguf, this.warnings, scaling, known);
     const tensors = planTensors(config, gguf.entries, places, isBuffer, names, this.warnings, 'each');
     const vocab = await ggufTokenizer(r.name, gguf.meta, this.warnings);
     return {

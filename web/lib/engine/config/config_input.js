@@ -39,7 +39,9 @@
  *   | 'qwen2_5_vl_text' | 'qwen3_vl' | 'qwen3_vl_text' | 'gpt_bigcode' | 'codegen' | 'openai-gpt' | 'falcon'
  *   | 'mpt' | 'biogpt' | 'xglm' | 'plbart' | 'mbart' | 'blenderbot' | 'pegasus' | 'm2m_100' | 'ernie'
  *   | 'electra' | 'roformer' | 'megatron-bert' | 'xlm-roberta-xl' | 'nomic_bert' | 'jina_embeddings_v3'
- *   | 'eurobert' | 'modernbert' | 'modernbert-decoder' | 'albert' | 'hunyuan_v1_dense'
+ *   | 'eurobert' | 'modernbert' | 'modernbert-decoder' | 'albert' | 'hunyuan_v1_dense' | 'cwm' | 'flex_olmo'
+ *   | 'roberta-prelayernorm' | 'data2vec-text' | 'big_bird' | 'rembert' | 'mvp'
+ *   | 'llava' | 'llava_next' | 'llava_onevision' | 'vipllava' | 'internvl' | 'aya_vision' | 'got_ocr2' | 'voxtral'
  *   | 'rlvr-from-scratch' | 'bare-bones-ml-transformer' | 'gpt-prenorm-erf' | 'nanogpt' | 'mingpt'
  *   | 'mingpt-2020' | 'gpt-lecture' | 'llama2c' | 'llms-from-scratch-gpt' | 'llms-from-scratch-llama'
  *   | 'transformer-lens' | 'litgpt' | 'torchtune' | 'cs336'} ModelType

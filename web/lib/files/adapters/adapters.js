@@ -5,7 +5,7 @@ import { fail, show } from '../../base/errors.js';
 import { isBytes } from '../../base/checks.js';
 import { remembered } from '../../base/lazy_value.js';
 import { readGguf } from '../gguf/gguf.js';
-import { ARCHITECTURES } from '../gguf/gguf_archs.js';
+import { ALL_ARCHITECTURES } from '../gguf/gguf_archs_more.js';
 import { shapeText } from '../../engine/config/tensor_plan.js';
 import { readSafetensors } from '../huggingface/safetensors.js';
 import { fileFolder } from '../opened_files.js';
@@ -144,7 +144,7 @@ async function readGgufAdapter(r, scale, what) {
     if (key.startsWith('adapter.alora.'))
       fail('unsupported', `${at}: found ${key}, expected an adapter without invocation tokens (aLoRA)`);
   const architecture = meta.get('general.architecture');
-  if (typeof architecture !== 'string' || !Object.hasOwn(ARCHITECTURES, architecture))
+  if (typeof architecture !== 'string' || !Object.hasOwn(ALL_ARCHITECTURES, architecture))
     return fail('unsupported', `${at}: the architecture ${show(architecture)} is not supported`);
   const alpha = meta.get('adapter.lora.alpha') ?? 0;
   if (typeof alpha !== 'number' || !Number.isFinite(alpha))

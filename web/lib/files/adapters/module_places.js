@@ -3,7 +3,8 @@
 import { fail, show } from '../../base/errors.js';
 import { FAMILIES } from '../huggingface/families_all.js';
 import { conventionsOf } from '../huggingface/families_common.js';
-import { ARCHITECTURES, namesOf } from '../gguf/gguf_archs.js';
+import { namesOf } from '../gguf/gguf_archs.js';
+import { ALL_ARCHITECTURES } from '../gguf/gguf_archs_more.js';
 import { placesByName } from '../../engine/config/tensor_plan.js';
 
 /** @import { Config } from '../../engine/config/config.js' */
@@ -23,6 +24,16 @@ const FAMILY = {
   gemma3: 'gemma3_text',
   phi2: 'phi',
   gptneox: 'gpt_neox',
+  'command-r': 'cohere',
+  'hunyuan-dense': 'hunyuan_v1_dense',
+  chatglm: 'glm',
+  starcoder: 'gpt_bigcode',
+  'nomic-bert': 'nomic_bert',
+  'jina-bert-v3': 'jina_embeddings_v3',
+  'modern-bert': 'modernbert',
+  'gemma-embedding': 'gemma3_text',
+  qwen2vl: 'qwen2_vl_text',
+  qwen3vl: 'qwen3_vl_text',
 };
 
 /**
@@ -53,7 +64,8 @@ export function modulesOf(config, architecture, where) {
  * @returns {Scheme}
  */
 export function tensorsOf(config, architecture, fused, where) {
-  const { fields } = ARCHITECTURES[architecture];
+  const own = ALL_ARCHITECTURES[architecture];
+  const { fields } = own;
   for (const field of ['kind', 'norm', 'position']) {
     const [theirs, ours] = [fields[field] ?? 'decoder', config[/** @type {keyof Config} */ (field)]];
     if (theirs !== ours)
@@ -64,7 +76,7 @@ export function tensorsOf(config, architecture, fused, where) {
       );
   }
   return {
-    places: placesByName(config, namesOf(architecture, fused)),
+    places: placesByName(config, namesOf(own, config, fused)),
     pairs: fields.rope_pairs ?? config.rope_pairs,
   };
 }

@@ -6,6 +6,7 @@
 // form.
 import { eachLayer, repeating, windowFields } from '../../engine/config/layer_flags.js';
 
+/** @import { Config } from '../../engine/config/config.js' */
 /** @import { Names } from '../../engine/config/tensor_plan.js' */
 /**
  * The metadata and tensor names of a file, for one architecture. A key is given without the architecture's name.
@@ -25,7 +26,8 @@ import { eachLayer, repeating, windowFields } from '../../engine/config/layer_fl
 /**
  * @typedef {object} Architecture
  * @property {Record<string, any>} fields  of a configuration, that the architecture fixes
- * @property {Names} [names]  of tensors, where they differ from those of most architectures
+ * @property {Names | ((config: Config) => Names)} [names]  of tensors, where they differ from those of most
+ *   architectures
  * @property {string} [keys]  metadata keys that `derive` reads, separated by spaces
  * @property {boolean} [partial]  a part of each head may be rotated (rope.dimension_count)
  * @property {boolean} [hasExperts]  every layer may have experts (expert_count)
@@ -34,10 +36,8 @@ import { eachLayer, repeating, windowFields } from '../../engine/config/layer_fl
  * @property {(m: Metadata) => Record<string, any>} [derive]  fields that are computed from metadata and tensors
  */
 
-const rms = { norm: 'rmsnorm', ffn: 'swiglu', position: 'rope', rope_pairs: 'half' };
-const layerNorm = { norm: 'layernorm', ffn: 'gelu_tanh', position: 'rope', rope_pairs: 'half', bias_norm: true };
-const sandwich = { norm1_post: 'post_attention_norm', norm2_post: 'post_ffw_norm' };
-const eachHead = { 'attn.q_norm.*': 'attn_q_norm', 'attn.k_norm.*': 'attn_k_norm' };
+export const rms = { norm: 'rmsnorm', ffn: 'swiglu', position: 'rope', rope_pairs: 'half' };
+export const sandwich = { norm1_post: 'post_attention_norm', norm2_post: 'post_ffw_norm' };
 
 /**
  * The sliding window of some of the layers. attention.sliding_window_pattern is a number n, every n-th layer has no
@@ -46,7 +46,7 @@ const eachHead = { 'attn.q_norm.*': 'attn_q_norm', 'attn.k_norm.*': 'attn_k_norm
  * @param {number} fallback  the pattern where the key is absent
  * @param {number} [width]  the window where the key is absent
  */
-function windows(m, fallback, width = 0) {
+export function windows(m, fallback, width = 0) {
   const key = 'attention.sliding_window_pattern';
   const pattern = m.value(key) ?? fallback;
   const window = m.number('attention.sliding_window', width);
@@ -66,20 +66,9 @@ function windows(m, fallback, width = 0) {
  * @param {Metadata} m
  * @param {number} layers  of the model of 27 billion parameters
  */
-const gemmaScale = (m, layers) => ({
+export const gemmaScale = (m, layers) => ({
   score_scale: (m.layers === layers ? Math.floor(m.dModel / m.heads) : m.dHead) ** -0.5,
 });
-
-/**
- * T5: RMSNorm before the sublayers, scores without a scale, a bias of the scores by distance, which llama.cpp takes to
- * be the same from 128 on. A feed-forward layer with a gate has GELU (version 1.1), one without it ReLU.
- * @param {Metadata} m
- */
-const t5Fields = (m) => ({
-  ffn: m.has('enc.blk.0.ffn_gate.weight') ? 'geglu_tanh' : 'relu',
-  relative_buckets: m.number('attention.relative_buckets_count'),
-});
-const t5Kind = { norm: 'rmsnorm', position: 'none', scale_scores: false };
 
 /** @type {Architecture} */
 const gemma = {
@@ -87,13 +76,10 @@ const gemma = {
   derive: (m) => ({ embedding_scale: Math.sqrt(m.dModel) }),
 };
 
-/** @type {Architecture} */
-const parallel = {
-  fields: { ...layerNorm, parallel_residual: true, shared_norm: true },
-  partial: true,
-};
-
-/** The architectures by the value of general.architecture. @type {Record<string, Architecture>} */
+/**
+ * The architectures that most files have, by the value of general.architecture.
+ * @type {Record<string, Architecture>}
+ */
 export const ARCHITECTURES = {
   llama: { fields: { ...rms, rope_pairs: 'adjacent' }, hasExperts: true }, // with experts: Mixtral
   qwen2: { fields: rms },
@@ -139,37 +125,10 @@ export const ARCHITECTURES = {
       };
     },
   },
-  phi2: parallel,
   phi3: {
     fields: rms,
     names: { 'ffn.*': 'ffn_up', 'ffn.down': 'ffn_down' },
     partial: true,
-  },
-  gptneox: {
-    fields: layerNorm,
-    keys: 'use_parallel_residual',
-    partial: true,
-    derive: (m) => ({ parallel_residual: m.flag('use_parallel_residual', true) }),
-  },
-  gptj: {
-    fields: { ...parallel.fields, rope_pairs: 'adjacent' },
-    partial: true,
-  },
-  starcoder2: { fields: layerNorm },
-  stablelm: {
-    fields: { ...layerNorm, ffn: 'swiglu', qk_norm_kind: 'layernorm', qk_norm_span: 'each_head' },
-    names: eachHead,
-    keys: 'use_parallel_residual', // files say true whatever the model is: llama.cpp decides by the second norm
-    partial: true,
-    derive(m) {
-      const shared = !m.has('blk.0.ffn_norm.weight');
-      return { parallel_residual: shared, shared_norm: shared, qk_norm: m.has('blk.0.attn_q_norm.weight') };
-    },
-  },
-  olmo: {
-    fields: { ...rms, norm: 'layernorm', rope_pairs: 'adjacent', norm_gain: false, bias_norm: false },
-    keys: 'attention.clamp_kqv',
-    derive: (m) => ({ clip_qkv: m.number('attention.clamp_kqv', 0) }),
   },
   olmo2: {
     fields: { ...rms, norm_placement: 'output', qk_norm: true, qk_norm_span: 'projection' },
@@ -195,85 +154,6 @@ export const ARCHITECTURES = {
   smollm3: {
     fields: { ...rms, rope_pairs: 'adjacent' },
     derive: (m) => ({ rope_layers: repeating(eachLayer(m.layers, (l) => (l + 1) % 4 !== 0)) }),
-  },
-  bloom: {
-    fields: { norm: 'layernorm', ffn: 'gelu_tanh', position: 'alibi', embed_norm: true, bias_norm: true },
-    keys: 'attention.max_alibi_bias',
-    copiesHead: true,
-    derive(m) {
-      const bias = m.number('attention.max_alibi_bias', 8);
-      return bias === 8 ? {} : m.unsupported('attention.max_alibi_bias', bias);
-    },
-  },
-  // BERT and RoBERTa, whose table of positions has no rows for padding here
-  bert: {
-    fields: {
-      kind: 'encoder',
-      norm: 'layernorm',
-      norm_placement: 'post',
-      final_norm: false,
-      embed_norm: true,
-      ffn: 'gelu_tanh',
-      position: 'learned',
-      bias_norm: true,
-    },
-    names: { 'token_type.weight': 'token_types.weight', norm1: 'attn_output_norm', norm2: 'layer_output_norm' },
-    keys: 'pooling_type',
-    derive: (m) => ({ n_token_types: m.rows('token_types.weight') }),
-  },
-  t5: {
-    fields: { ...t5Kind, kind: 'encoder_decoder' },
-    names: {
-      encoder: 'enc.blk',
-      decoder: 'dec.blk',
-      'attn.o': 'attn_o',
-      'cross_attn.*': 'cross_attn_*',
-      'decoder.norm2': 'cross_attn_norm',
-      norm3: 'ffn_norm',
-      'encoder.relative_bias': 'enc.blk.0.attn_rel_b',
-      relative_bias: 'dec.blk.0.attn_rel_b',
-      'encoder.final_norm': 'enc.output_norm',
-      final_norm: 'dec.output_norm',
-    },
-    keys: 'decoder_block_count decoder_start_token_id attention.relative_buckets_count',
-    skips: /\.cross_attn_rel_b\.weight$/,
-    derive: (m) => ({
-      ...t5Fields(m),
-      n_layers: m.number('decoder_block_count', m.layers),
-      n_encoder_layers: m.layers,
-      // As in transformers, for a tied head. llama.cpp leaves the factor out, which no greedy choice shows. The first
-      // version is always tied: a head in a file of it is a copy.
-      logit_scale: m.has('enc.blk.0.ffn_gate.weight') && m.has('output.weight') ? 1 : m.dModel ** -0.5,
-    }),
-  },
-  t5encoder: {
-    fields: { ...t5Kind, kind: 'encoder' },
-    names: {
-      blocks: 'enc.blk',
-      'attn.o': 'attn_o',
-      relative_bias: 'enc.blk.0.attn_rel_b',
-      final_norm: 'enc.output_norm',
-    },
-    keys: 'attention.relative_buckets_count pooling_type',
-    derive: t5Fields,
-  },
-  'command-r': {
-    fields: {
-      ...rms,
-      norm: 'layernorm',
-      bias_norm: false,
-      rope_pairs: 'adjacent',
-      parallel_residual: true,
-      shared_norm: true,
-      qk_norm_kind: 'layernorm',
-      qk_norm_span: 'each_head',
-    },
-    names: eachHead,
-    keys: 'logit_scale',
-    derive: (m) => ({
-      qk_norm: m.has('blk.0.attn_q_norm.weight'),
-      logit_scale: m.number('logit_scale', 0) || 1,
-    }),
   },
 };
 
@@ -307,13 +187,23 @@ export const EXPERTS_ONE_BY_ONE = {
 };
 
 /**
+ * The table that has an architecture: that of most files, or one of all, which is fetched.
+ * @param {unknown} architecture
+ */
+export const tableWith = async (architecture) =>
+  typeof architecture === 'string' && Object.hasOwn(ARCHITECTURES, architecture)
+    ? ARCHITECTURES
+    : (await import('./gguf_archs_more.js')).ALL_ARCHITECTURES;
+
+/**
  * Tensor names of an architecture.
- * @param {string} architecture
+ * @param {Architecture} architecture
+ * @param {Config} config
  * @param {boolean} fused  whether q, k and v are one tensor
  * @returns {Names}
  */
-export const namesOf = (architecture, fused) => ({
+export const namesOf = ({ names }, config, fused) => ({
   ...NAMES,
-  ...ARCHITECTURES[architecture].names,
+  ...(typeof names === 'function' ? names(config) : names),
   'attn.*': fused ? 'attn_qkv' : 'attn_*',
 });

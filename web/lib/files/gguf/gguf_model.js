@@ -12,7 +12,7 @@ import { Texts } from '../vocabulary/packed_texts.js';
 
 /** @import { Config } from '../../engine/config/config.js' */
 /** @import { Gguf, Value } from './gguf.js' */
-/** @import { Metadata } from './gguf_archs.js' */
+/** @import { Architecture, Metadata } from './gguf_archs.js' */
 /** @import { Entry, Place } from '../../engine/config/tensor_plan.js' */
 /** @import { Pooling } from '../huggingface/sentence_transformers.js' */
 
@@ -23,7 +23,7 @@ import { Texts } from '../vocabulary/packed_texts.js';
 const KEYS = new RegExp(
   '^(vocab_size|context_length|embedding_length|block_count|feed_forward_length|' +
     'expert_(used_count|count|feed_forward_length)|' +
-    'tensor_data_layout|' +
+    'tensor_data_layout|pooling_type|' +
     'attention\\.(head_count(_kv)?|(key|value)_length|layer_norm_(rms_)?epsilon|sliding_window|causal)|' +
     'rope\\.(dimension_count|freq_base|scale_linear|scaling\\.(type|factor|original_context_length|finetuned|' +
     'attn_factor|yarn_(ext_factor|attn_factor|beta_fast|beta_slow|log_multiplier))))$',
@@ -59,18 +59,20 @@ export const GELU_KEY = 'glassformer.gelu';
  * @param {Gguf} gguf
  * @param {string[]} warnings  appended to
  * @param {Record<string, any> | null} [scaling]  rotary fields from the tables of rotary factors (rope_freqs.js)
+ * @param {Record<string, Architecture>} [known]  the architectures, with that of the file
  * @returns {{config: Config, places: Map<string, Place>, isBuffer: (e: Entry) => boolean, pooling?: Partial<Pooling>,
  *   start?: number}} start: of an encoder-decoder, the token before the first one of every target
  */
-export function ggufModel(where, { meta, entries }, warnings, scaling = null) {
+export function ggufModel(where, { meta, entries }, warnings, scaling = null, known = ARCHITECTURES) {
   checkIsModel(where, meta);
   const arch = meta.get('general.architecture');
   if (typeof arch !== 'string') fail('bad-header', `${where}: general.architecture is missing`);
-  if (!Object.hasOwn(ARCHITECTURES, arch)) {
-    const supported = Object.keys(ARCHITECTURES).join(', ');
+  if (!Object.hasOwn(known, arch)) {
+    const supported = Object.keys(known).join(', ');
     fail('unsupported', `${where}: the architecture ${show(arch)} is not supported, expected one of ${supported}`);
   }
-  const { fields, copiesHead, skips } = ARCHITECTURES[arch];
+  const own = known[arch];
+  const { fields, copiesHead, skips } = own;
   const byName = new Map(entries.map((e) => [e.name, e]));
   const m = metadata(where, arch, meta, byName);
   const embed = byName.get('token_embd.weight') ?? fail('missing-tensor', `${where}: token_embd.weight is missing`);
@@ -80,31 +82,34 @@ export function ggufModel(where, { meta, entries }, warnings, scaling = null) {
     fail('bad-tokenizer', `${where}: the vocabulary has ${tokens.length} tokens, token_embd.weight ${rows} rows`);
   if (m.number('vocab_size', rows) !== rows)
     fail('bad-shape', `${where}: token_embd.weight has ${rows} rows, ${arch}.vocab_size is ${m.number('vocab_size')}`);
-  checkKeys(m, arch, meta, warnings);
+  checkKeys(m, arch, own, meta, warnings);
   // A copy of the tied embedding is skipped; in another dtype it is a head of its own.
   const head = byName.get('output.weight');
   const tied = !head || (copiesHead === true && head.dtype === embed.dtype);
+  // 4: a classifier, which is not read
+  const pools = !fields.kind && [1, 2, 3].includes(Number(m.value('pooling_type')));
   /** @type {Record<string, any>} */
-  const given = { ...configuration(m, arch, scaling), tie_word_embeddings: tied, ...ARCHITECTURES[arch].derive?.(m) };
+  const given = { ...configuration(m, own, scaling), tie_word_embeddings: tied, ...own.derive?.(m) };
+  if (pools) Object.assign(given, { kind: 'encoder', causal: true, bias_head: false }); // Qwen3-Embedding
   if (meta.get(GELU_KEY) === 'erf') given.ffn = String(given.ffn).replace('gelu_tanh', 'gelu_erf');
   if (given.rope_scaling === 'yarn')
     given.context_length = extendedContext(given.context_length, given.rope_factor * given.rope_original_context);
   const config = completeConfig(given, where);
   checkCount(config, entries, where);
-  const encoder = fields.kind === 'encoder';
+  const encoder = config.kind === 'encoder';
   if (head && tied && !encoder) warnings.push(`${where}: output.weight is a copy of the embedding, skipped`);
   return {
     config,
     ...(config.kind === 'encoder_decoder' && { start: startToken(m, meta) }),
     ...(encoder && { pooling: ggufPooling(`${arch}.pooling_type`, m.value('pooling_type')) }),
     places: placesByName(config, {
-      ...namesOf(arch, m.has('blk.0.attn_qkv.weight')),
+      ...namesOf(own, config, m.has('blk.0.attn_qkv.weight')),
       ...(m.has('blk.0.ffn_gate.0.weight') && EXPERTS_ONE_BY_ONE),
     }),
     isBuffer: ({ name, shape }) =>
       ROPE_TABLE.test(name) ||
       (skips?.test(name) ?? false) ||
-      (tied &&
+      ((tied || pools) &&
         name === 'output.weight' &&
         shape.length === 2 &&
         shape[0] === config.vocab_size &&
@@ -133,17 +138,18 @@ function checkIsModel(where, meta) {
  * Throws for a key, or the value of one, that changes the logits in a way that the engine does not compute.
  * @param {Metadata} m
  * @param {string} arch
+ * @param {Architecture} own
  * @param {Map<string, Value>} meta
  * @param {string[]} warnings  appended to
  */
-function checkKeys(m, arch, meta, warnings) {
-  const { fields, keys = '', partial, hasExperts } = ARCHITECTURES[arch];
+function checkKeys(m, arch, own, meta, warnings) {
+  const { fields, keys = '', partial, hasExperts } = own;
   const expect = (/** @type {string} */ key, /** @type {any} */ value, /** @type {boolean} */ isSupported) => {
     if (!isSupported) m.unsupported(key, value);
   };
   const value = m.number('attention.value_length', m.dHead);
   expect('attention.value_length', value, value === m.dHead);
-  const rotary = rotaryOf(m, arch);
+  const rotary = rotaryOf(m, own);
   expect('rope.dimension_count', rotary, rotary === m.dHead || partial === true);
   const experts = m.number('expert_count', 0);
   expect('expert_count', experts, !experts || hasExperts === true);
@@ -152,10 +158,10 @@ function checkKeys(m, arch, meta, warnings) {
   expect('rope.scaling.attn_factor', attention, attention === 1 || scales);
   const encoder = fields.kind === 'encoder';
   expect('attention.causal', encoder, m.flag('attention.causal', !encoder) !== encoder);
-  const own = keys.split(' ');
+  const read = keys.split(' ');
   for (const key of meta.keys()) {
     const rest = key.slice(arch.length + 1);
-    if (!key.startsWith(`${arch}.`) || KEYS.test(rest) || own.includes(rest)) continue;
+    if (!key.startsWith(`${arch}.`) || KEYS.test(rest) || read.includes(rest)) continue;
     const each = m.value(rest);
     if (!UNUSED.test(rest)) m.unsupported(rest, each);
     if (each !== 0) warnings.push(`${key} ${show(each)} has no effect, as in llama.cpp`);
@@ -165,21 +171,20 @@ function checkKeys(m, arch, meta, warnings) {
 /**
  * Components of a head that are rotated.
  * @param {Metadata} m
- * @param {string} arch
+ * @param {Architecture} own
  */
-const rotaryOf = (m, arch) =>
-  ARCHITECTURES[arch].fields.position === 'rope' ? m.number('rope.dimension_count', m.dHead) : m.dHead;
+const rotaryOf = (m, own) => (own.fields.position === 'rope' ? m.number('rope.dimension_count', m.dHead) : m.dHead);
 
 /**
  * The fields of the configuration that every architecture's metadata has.
  * @param {Metadata} m
- * @param {string} arch
+ * @param {Architecture} own
  * @param {Record<string, any> | null} scaling  as for ggufModel
  */
-function configuration(m, arch, scaling) {
-  const { fields } = ARCHITECTURES[arch];
+function configuration(m, own, scaling) {
+  const { fields } = own;
   const experts = m.number('expert_count', 0);
-  const rotary = rotaryOf(m, arch);
+  const rotary = rotaryOf(m, own);
   return {
     kind: 'decoder',
     final_norm: true,

@@ -42,6 +42,8 @@ export const i32s = valueOf(9, 5);
 export const f32s = valueOf(9, 6);
 /** @type {(value: number[]) => Value} */
 export const u8s = valueOf(9, 0);
+/** @type {(value: boolean[]) => Value} */
+export const bools = valueOf(9, 7);
 
 /** Collects the bytes of a header. */
 class ByteWriter {

@@ -4,14 +4,15 @@
 // gguf_model.js, and the configuration compared with that of the model. What GGUF cannot say is refused.
 import { isSparse, layerFlag, rotaryDim, rotaryKvHeads, scoreScale, windowOf } from '../../engine/config/config.js';
 import { fail, show } from '../../base/errors.js';
-import { ARCHITECTURES, namesOf } from './gguf_archs.js';
+import { namesOf } from './gguf_archs.js';
+import { ALL_ARCHITECTURES } from './gguf_archs_more.js';
 import { GELU_KEY, ggufModel } from './gguf_model.js';
 import { placesByName } from '../../engine/config/tensor_plan.js';
 import { ropeTableFields } from './rope_freqs.js';
 import { rowsForOtherPairs } from '../../engine/config/rope_rows.js';
 import { roster } from '../../engine/config/weight_roster.js';
 import { FILE_TYPES, typesOf } from './quant_mix.js';
-import { bool, encodedPieces, f32, ggufHeader, text, u32 } from './write_gguf.js';
+import { bool, bools, encodedPieces, f32, ggufHeader, text, u32 } from './write_gguf.js';
 import { ropeTables, same, scalingKeys } from './write_rope.js';
 
 /** @import { Config } from '../../engine/config/config.js' */
@@ -38,7 +39,7 @@ const allBias = { bias_qkv: true, bias_attn_out: true, bias_ffn: true, bias_head
 const untied = { tie_word_embeddings: false };
 /**
  * What llama.cpp expects in files of an architecture, beyond what the reader of this project needs.
- * @type {Record<string, Partial<Config>>}
+ * @type {Record<string, Partial<Config> | ((config: Config) => Partial<Config>)}>}
  */
 const NEEDS = {
   llama: { bias_head: false },
@@ -61,10 +62,45 @@ const NEEDS = {
   granite: { bias_head: false },
   smollm3: { bias_head: false },
   bloom: allBias,
+  // which reads norms of q and k in the large models of Command R only
+  'command-r': ({ n_layers: layers }) => ({ ...noBias, qk_norm: layers >= 64 }),
+  cohere2: { ...noBias, tie_word_embeddings: true },
+  arcee: noBias,
+  nemotron: { bias_head: false, ...untied },
+  jais2: allBias,
+  'hunyuan-dense': noBias,
+  chatglm: { ...noBias, bias_qkv: undefined }, // or not
+  glm4: { ...noBias, bias_qkv: undefined },
+  exaone4: noBias,
+  olmoe: { ...noBias, ...untied },
+  granitemoe: noBias,
+  falcon: noBias,
+  mpt: { bias_head: false },
   t5: noBias,
+  'nomic-bert': { bias_ffn: false },
+  eurobert: noBias,
+  'llama-embed': noBias,
+  'modern-bert': noBias,
+  'gemma-embedding': noBias,
+  t5encoder: noBias,
 };
+
+/**
+ * What an architecture expects of a model.
+ * @param {string} architecture
+ * @param {Config} config
+ * @returns {Partial<Config>}
+ */
+function neededBy(architecture, config) {
+  const needs = NEEDS[architecture] ?? {};
+  return typeof needs === 'function' ? needs(config) : needs;
+}
+/** Architectures whose files have one width, that of the experts where there are some. */
+const ONE_WIDTH = ['llama', 'olmoe', 'granitemoe'];
+/** Architectures of which another one computes the same. */
+const ALIKE = ['ernie4_5', 'mistral3', 'seed_oss', 'qwen2vl', 'qwen3vl', 'starcoder'];
 /** The architectures whose files have q, k and v in one tensor. */
-const FUSED = ['gpt2', 'phi3', 'gptneox', 'bloom'];
+const FUSED = ['gpt2', 'phi3', 'gptneox', 'bloom', 'falcon', 'mpt', 'modern-bert'];
 
 /**
  * The chunks of a GGUF file: the header, then each tensor with its padding.
@@ -132,6 +168,8 @@ function valuesFor(config, { target, scale }, weight) {
     if (!own.has(name))
       return name === 'head.weight' ? weight('embed.weight') : new Float32Array(lengths.get(name) ?? 0);
     const data = await weight(name);
+    if (name === 'position.weight')
+      return data.subarray((config.position_offset - target.position_offset) * config.d_model);
     return scale !== 1 && scaled.test(name) ? data.map((x) => x * scale) : data;
   };
 }
@@ -143,12 +181,13 @@ function valuesFor(config, { target, scale }, weight) {
  */
 export function ggufLayout(config) {
   if (config.n_labels) fail('unsupported', 'a classifier cannot be written as GGUF: its labels would be lost');
-  if (config.kind === 'encoder') fail('unsupported', 'kind encoder cannot be written as GGUF, expected decoder');
-  const ofKind = Object.keys(ARCHITECTURES).filter(
-    (name) => (ARCHITECTURES[name].fields.kind ?? 'decoder') === config.kind,
+  config = withoutHeads(config);
+  const ofKind = Object.keys(ALL_ARCHITECTURES).filter(
+    (name) => (ALL_ARCHITECTURES[name].fields.kind ?? 'decoder') === config.kind && !ALIKE.includes(name),
   );
   const candidates = ofKind.map((name) => attempt(config, name));
-  // First those that need no further weights and no other order of rows. Phi-3 has Llama's structure under other names.
+  // First those that need no further weights and no other order of rows. Phi-3 and ChatGLM have Llama's structure under
+  // other names, MPT is GPT-2 without biases.
   candidates.sort((a, b) => rank(a) - rank(b));
   const [best] = candidates;
   if (!best.differences.length) return best.layout;
@@ -160,11 +199,27 @@ export function ggufLayout(config) {
   );
 }
 
+/**
+ * A model without what GGUF has no place for and llama.cpp's converter leaves out: pooler and head of an encoder, rows
+ * of positions that no token reads. A decoder without a head gets that of its embedding.
+ * @param {Config} config
+ * @returns {Config}
+ */
+function withoutHeads(config) {
+  const rows = { position_offset: config.position === 'learned' ? 0 : config.position_offset, position_pad_id: -1 };
+  if (config.kind !== 'encoder') return { ...config, ...rows };
+  if (config.causal) return { ...config, ...rows, kind: 'decoder', tie_word_embeddings: true };
+  return {
+    ...{ ...config, ...rows, pooler: false, mlm_head: false, bias_head: false, bias_head_transform: false },
+    ...{ head_activation: 'none', tie_word_embeddings: true },
+  };
+}
+
 /** @param {ReturnType<typeof attempt>} candidate */
 const rank = ({ differences, layout }) =>
   (differences.length ? 100 : 0) +
   4 * (layout.added + Number(layout.scale !== 1)) +
-  (layout.architecture === 'phi3' ? 2 : 0) +
+  ({ phi3: 2, chatglm: 3, mpt: 20 }[layout.architecture] ?? 0) +
   Number(layout.permute);
 
 /**
@@ -174,20 +229,21 @@ const rank = ({ differences, layout }) =>
  * @returns {{layout: Layout, differences: string[]}} the second: in what the result differs from the model
  */
 function attempt(config, architecture) {
-  const { fields } = ARCHITECTURES[architecture];
-  // llama.cpp reads norms of q and k in the large models of Command R only
-  const needs = architecture === 'command-r' ? { ...noBias, qk_norm: config.n_layers >= 64 } : NEEDS[architecture];
+  const own = ALL_ARCHITECTURES[architecture];
+  const { fields } = own;
+  const needs = Object.entries(neededBy(architecture, config)).filter(([, value]) => value !== undefined);
   /** @type {[string, any][]} */
   const further = Object.entries({
     ...(fields.bias_norm && config.norm === fields.norm && { bias_norm: true }),
-    ...needs,
+    ...Object.fromEntries(needs),
   }).filter(
     ([field, value]) =>
       value === (field !== 'tie_word_embeddings') && value !== config[/** @type {keyof Config} */ (field)],
   );
   const added = further.filter(([field]) => /^(bias_|tie_)/.test(field));
   const target = { ...config, rope_pairs: fields.rope_pairs ?? config.rope_pairs, ...Object.fromEntries(added) };
-  const tensors = [...ropeTables(config), ...tensorsOf(target, namesOf(architecture, FUSED.includes(architecture)))];
+  const names = namesOf(own, target, FUSED.includes(architecture));
+  const tensors = [...ropeTables(config), ...tensorsOf(target, names)];
   const meta = metadataOf(target, architecture);
   const permute = target.rope_pairs !== config.rope_pairs;
   const layout = { architecture, meta, tensors, permute, scale: 1, target, added: added.length };
@@ -196,12 +252,13 @@ function attempt(config, architecture) {
   const entries = tensors.map(({ name, shape }) => ({ name, shape, dtype: 'f32', file: 0, offset: 0, bytes: 0 }));
   /** @type {string[]} */
   const differences = [];
-  for (const [field, value] of Object.entries(needs ?? {}))
+  for (const [field, value] of needs)
     if (target[/** @type {keyof Config} */ (field)] !== value) differences.push(`has ${field} ${value}`);
   try {
     const tables = new Map(tensors.flatMap(({ name, table }) => (table ? [[name, table]] : [])));
     const gguf = { meta: values, entries, padding: 0 };
-    const read = ggufModel('GGUF', gguf, [], tables.size ? ropeTableFields('GGUF', tables, values) : null);
+    const scaling = tables.size ? ropeTableFields('GGUF', tables, values) : null;
+    const read = ggufModel('GGUF', gguf, [], scaling, ALL_ARCHITECTURES);
     layout.scale = scoreScale(config, 0) / scoreScale(read.config, 0);
     if (same(layout.scale, 1)) layout.scale = 1;
     for (const { field, theirs, ours } of differencesOf(read.config, target))
@@ -251,7 +308,10 @@ function effective(c) {
       out[field] = value;
   delete out.score_scale; // it can be a factor of q
   delete out.scale_scores;
-  if (c.qk_norm) Object.assign(out, { qk_norm_kind: c.qk_norm_kind, qk_norm_span: c.qk_norm_span });
+  if (c.kind === 'encoder') delete out.tie_word_embeddings; // which has no head
+  if (c.qk_norm)
+    for (const field of ['qk_norm_kind', 'qk_norm_span', 'qk_norm_rotated'])
+      out[field] = c[/** @type {keyof Config} */ (field)];
   const layers = Array.from({ length: c.n_layers }, (_, l) => l);
   out.window_layers = layers.map((l) => windowOf(c, l) > 0);
   if (c.n_experts) {
@@ -304,8 +364,7 @@ function tensorsOf(config, names) {
  * @returns {Record<string, Value>}
  */
 function metadataOf(c, architecture) {
-  const { keys = '' } = ARCHITECTURES[architecture];
-  const window = windowPattern(c);
+  const { keys = '' } = ALL_ARCHITECTURES[architecture];
   const rotates = c.position === 'rope';
   const isUsual = architecture === 'gpt2'; // whose files say no more than the widths
   /** @type {Record<string, Value | false | 0>} */
@@ -313,7 +372,7 @@ function metadataOf(c, architecture) {
     context_length: u32(c.context_length),
     embedding_length: u32(c.d_model),
     block_count: u32(c.kind === 'encoder_decoder' ? c.n_encoder_layers : c.n_layers),
-    feed_forward_length: u32(everySparse(c) && architecture === 'llama' ? c.d_expert : c.d_ff), // Mixtral has no other
+    feed_forward_length: u32(everySparse(c) && ONE_WIDTH.includes(architecture) ? c.d_expert : c.d_ff),
     'attention.head_count': u32(c.n_heads),
     vocab_size: !isUsual && u32(c.vocab_size),
     'attention.head_count_kv': (!isUsual || c.n_kv_heads !== c.n_heads) && u32(c.n_kv_heads),
@@ -327,26 +386,29 @@ function metadataOf(c, architecture) {
       ...scalingKeys(c),
     }),
     [`attention.layer_norm_${c.norm === 'rmsnorm' ? 'rms_' : ''}epsilon`]: f32(c.norm_eps),
-    'attention.sliding_window': (c.sliding_window || architecture === 'phi3') && u32(c.sliding_window),
+    'attention.causal': c.kind === 'encoder' && bool(false),
+    'attention.sliding_window': (c.sliding_window || architecture === 'phi3') && u32(windowIn(c)),
     expert_count: c.n_experts && u32(c.n_experts),
     expert_used_count: c.n_experts && u32(c.n_experts_used),
-    expert_feed_forward_length: c.n_experts && architecture !== 'llama' && u32(c.d_expert),
+    expert_feed_forward_length: c.n_experts && !ONE_WIDTH.includes(architecture) && u32(c.d_expert),
   };
   /** @type {Record<string, Value | false | 0 | undefined>} */
   const own = {
     expert_shared_feed_forward_length: u32(c.d_shared_expert),
     attn_logit_softcapping: f32(c.score_softcap),
     final_logit_softcapping: f32(c.logit_softcap),
-    'attention.sliding_window_pattern': window !== null && c.sliding_window > 0 && u32(window),
+    'attention.sliding_window_pattern': c.sliding_window > 0 && pattern(c, architecture),
     'rope.freq_base_swa': c.rope_local_theta && f32(c.rope_local_theta),
     'attention.clamp_kqv': c.clip_qkv && f32(c.clip_qkv),
     use_parallel_residual: bool(c.parallel_residual),
     embedding_scale: f32(c.embedding_scale),
     residual_scale: f32(c.residual_scale),
     'attention.scale': c.score_scale && f32(c.score_scale),
+    'attention.max_alibi_bias': architecture === 'mpt' && c.position === 'alibi' && f32(c.alibi_max),
+    hidden_activation: c.ffn === 'swiglu' && text('silu'),
     decoder_block_count: u32(c.n_layers),
     'attention.relative_buckets_count': u32(c.relative_buckets),
-    logit_scale: f32(architecture === 'granite' ? 1 / c.logit_scale : c.logit_scale),
+    logit_scale: f32(architecture.startsWith('granite') ? 1 / c.logit_scale : c.logit_scale),
   };
   for (const key of keys.split(' ')) values[key] = own[key] ?? false;
   /** @type {Record<string, Value>} */
@@ -354,6 +416,20 @@ function metadataOf(c, architecture) {
   if (c.ffn.endsWith('gelu_erf')) meta[GELU_KEY] = text('erf');
   for (const [key, value] of Object.entries(values)) if (value) meta[`${architecture}.${key}`] = value;
   return meta;
+}
+
+/** A window as files count it: one to both sides whole. @param {Config} c */
+const windowIn = ({ kind, sliding_window: window }) => (kind === 'encoder' && window ? 2 * (window - 1) : window);
+
+/**
+ * The layers with a window: a number where every n-th has none, else a flag for each.
+ * @param {Config} c
+ * @param {string} architecture
+ */
+function pattern(c, architecture) {
+  const n = windowPattern(c);
+  if (architecture !== 'modern-bert') return n !== null && u32(n);
+  return bools(Array.from({ length: c.n_layers }, (_, l) => windowOf(c, l) > 0));
 }
 
 /**

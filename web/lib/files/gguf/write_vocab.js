@@ -1,6 +1,7 @@
 // write_vocab.js - writes a tokenizer as the vocabulary of a GGUF, for write_model.js
 import { fail, show } from '../../base/errors.js';
 import { BYTE, CONTROL, NORMAL, UNKNOWN, UNUSED, USER_DEFINED, pieceModels } from '../vocabulary/tokenizer_json.js';
+import { PREFIX } from '../vocabulary/wordpiece.js';
 import { ENDS, PATTERN_ONLY, SPECIAL, SPLITS, WHOLE_WORDS } from '../vocabulary/gguf_vocab.js';
 import { bool, f32s, i32s, text, texts, u32, u8s } from './write_gguf.js';
 
@@ -26,11 +27,13 @@ export function vocabularyMeta(json, special, size, { chatTemplate, toolTemplate
     ? pieces(model, json)
     : model?.type === 'Unigram'
       ? unigram(json)
-      : model?.type !== 'BPE' && !(model?.merges && !model.type)
-        ? unsupported(`its model is ${show(model?.type)}, expected BPE or Unigram`)
-        : model.byte_fallback
-          ? byteFallback(json)
-          : byteLevel(json);
+      : model?.type === 'WordPiece'
+        ? wordPiece(json)
+        : model?.type !== 'BPE' && !(model?.merges && !model.type)
+          ? unsupported(`its model is ${show(model?.type)}, expected BPE, Unigram or WordPiece`)
+          : model.byte_fallback
+            ? byteFallback(json)
+            : byteLevel(json);
   const { kind, tokens, types, scores, more } = written;
   const merges = 'merges' in written ? written.merges : null;
   for (let id = tokens.length; id < size; id++) {
@@ -115,6 +118,8 @@ const unsupported = (why) => fail('unsupported', `the tokenizer cannot be writte
  */
 function ends(processor) {
   const all = processor.type === 'Sequence' ? processor.processors : [processor];
+  const pair = all.find((/** @type {Json} */ p) => /^(Bert|Roberta)Processing$/.test(p.type));
+  if (pair) return [pair.cls?.[0], pair.sep?.[0]];
   const single = all.find((/** @type {Json} */ p) => p.type === 'TemplateProcessing')?.single ?? [];
   const at = single.findIndex((/** @type {Json} */ part) => part.Sequence);
   return [single[at - 1]?.SpecialToken?.id, single[at + 1]?.SpecialToken?.id];
@@ -246,6 +251,29 @@ function unigram(json) {
 }
 
 /**
+ * A WordPiece vocabulary, whose words begin with U+2581 in the file. Readers take it as one of small letters unless it
+ * has capitals.
+ * @param {Json} json
+ */
+function wordPiece(json) {
+  const { model, normalizer } = json;
+  const prefix = model.continuing_subword_prefix ?? PREFIX;
+  if (normalizer?.type !== 'BertNormalizer' || prefix !== PREFIX)
+    unsupported(`its normalizer is ${show(normalizer?.type)}, expected "BertNormalizer" and pieces after ${PREFIX}`);
+  const { tokens: texts, types } = tokensOf(json);
+  const [cls, sep] = ends(json.post_processor ?? {});
+  const ids = { unknown: model.unk_token, cls, seperator: sep, padding: '[PAD]', mask: '[MASK]' }; // its spelling
+  /** @type {Record<string, Value>} */
+  const more = { token_type_count: u32(2) };
+  for (const [key, token] of Object.entries(ids))
+    if (texts.includes(token)) more[`${key}_token_id`] = u32(texts.indexOf(token));
+  const tokens = texts.map((token, id) =>
+    types[id] !== NORMAL ? token : token.startsWith(PREFIX) ? token.slice(PREFIX.length) : `\u2581${token}`,
+  );
+  return { kind: 'bert', tokens, types, scores: null, more };
+}
+
+/**
  * What the normalizers of a Unigram vocabulary do.
  * @param {Json[]} steps
  * @returns {{charsmap: number[] | null, single: boolean}} charsmap: SentencePiece's table; single: several spaces count
@@ -283,8 +311,10 @@ function bytesOf(base64) {
  * @param {Json} json
  */
 function byteLevel(json) {
-  const { model, normalizer, pre_tokenizer: pre } = json;
-  if (normalizer && normalizer.type !== 'NFC') unsupported(`its normalizer is ${show(normalizer.type)}, expected none`);
+  const { model, pre_tokenizer: pre } = json;
+  const [normalizer, ...others] = [json.normalizer?.normalizers ?? json.normalizer ?? []].flat();
+  if (others.length || (normalizer && normalizer.type !== 'NFC'))
+    unsupported(`its normalizer is ${show(json.normalizer.type)}, expected none`);
   const patterns = (pre?.type === 'Sequence' ? pre.pretokenizers : [pre]).flatMap(patternsOf);
   const key = (/** @type {string[]} */ list) => list.map((p) => p.replace(/\|\\s\+$/, '')).join('\n');
   const known = Object.keys(SPLITS).find((name) => key(SPLITS[name]) === key(patterns));

@@ -191,8 +191,9 @@ const plainGpt = family({
 /** Families of which a checkpoint without a config.json is none: their classes always save one. */
 export const ALWAYS_CONFIGURED = new Set([
   ...Object.keys({ ...VARIANTS, ...FUSED, ...WITH_PICTURES, ...MODERN }).filter((name) => name !== 'nanochat'),
-  ...['plbart', 'mbart', 'blenderbot', 'pegasus', 'm2m_100'],
+  ...['plbart', 'mvp', 'mbart', 'blenderbot', 'pegasus', 'm2m_100'],
   ...['albert', 'ernie', 'electra', 'roformer', 'megatron-bert', 'xlm-roberta-xl'],
+  ...['roberta-prelayernorm', 'data2vec-text', 'big_bird', 'rembert'],
 ]);
 
 /**

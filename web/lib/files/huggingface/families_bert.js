@@ -125,7 +125,7 @@ export const bert = family({
  * @param {string} head
  * @param {import('../../engine/config/config.js').Config} config
  */
-const biasIn = (files, head, { tie_word_embeddings: tied }) =>
+export const biasIn = (files, head, { tie_word_embeddings: tied }) =>
   files.has(`${head}.decoder.bias`) && !(tied && files.has(`${head}.bias`)) ? `/${head}.decoder.bias` : `/${head}.bias`;
 
 /**
@@ -341,6 +341,50 @@ const xlmRobertaXl = like(roberta, {
   names: { norm1: 'attention.self_attn_layer_norm', norm2: 'LayerNorm', final_norm: 'encoder.LayerNorm' },
 });
 
+/** RoBERTa with the norms before the sublayers (Ott et al. 2019), and a norm of the embedding. */
+const robertaPreNorm = like(roberta, {
+  base: { norm_placement: 'pre', final_norm: true },
+  prefixes: prefixes('roberta_prelayernorm.'),
+  names: { norm1: 'attention.LayerNorm', norm2: 'intermediate.LayerNorm', final_norm: 'LayerNorm' },
+});
+
+/** BigBird (Zaheer et al. 2020) with full attention: BERT, whose pooler is one layer. */
+const bigBird = like(bert, {
+  keys: { bias_qkv: 'use_bias' },
+  base: { context_length: 4096 },
+  reads: `${bert.reads} attention_type block_size num_random_blocks rescale_embeddings hidden_size`,
+  derive(json, unsupported, files) {
+    if (json.attention_type !== 'original_full') unsupported('attention_type', json.attention_type ?? 'block_sparse');
+    const fields = bert.derive({ ...json, hidden_act: json.hidden_act ?? 'gelu_new' }, unsupported, files);
+    return {
+      ...fields,
+      pooler: files?.size ? has(files, 'pooler.weight') : fields.pooler,
+      embedding_scale: json.rescale_embeddings ? Math.sqrt(json.hidden_size) : 1,
+    };
+  },
+  names: { pooler: 'pooler' },
+});
+
+/** RemBERT (Chung et al. 2021): BERT with a narrow embedding, and a head as wide as the file says. */
+const remBert = like(bert, {
+  base: { tie_word_embeddings: false },
+  reads: `${bert.reads} input_embedding_size output_embedding_size`,
+  derive(json, unsupported, files) {
+    const { input_embedding_size: input = 256, output_embedding_size: output = 1664 } = json;
+    const fields = { ...outputs(json, files, 'cls.predictions.dense'), d_embed: input };
+    refuse(json, unsupported);
+    if (fields.mlm_head && input !== output) unsupported('output_embedding_size', output);
+    return { ...fields, ffn: activation(json.hidden_act ?? 'gelu') };
+  },
+  prefixes: prefixes('rembert.'),
+  names: {
+    embed_project: 'encoder.embedding_hidden_mapping_in',
+    head_transform: '/cls.predictions.dense',
+    head_norm: '/cls.predictions.LayerNorm',
+    'head.bias': '/cls.predictions.decoder.bias',
+  },
+});
+
 /** The families of this file by model_type. @type {Record<string, Family>} */
 export const BERT_LIKE = {
   bert,
@@ -352,4 +396,8 @@ export const BERT_LIKE = {
   albert,
   roformer,
   'megatron-bert': megatronBert,
+  'roberta-prelayernorm': robertaPreNorm,
+  'data2vec-text': like(roberta, { prefixes: prefixes('data2vec_text.') }),
+  big_bird: bigBird,
+  rembert: remBert,
 };

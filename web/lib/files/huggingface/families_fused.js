@@ -114,7 +114,6 @@ const mpt = family({
   derive(json, unsupported) {
     const attention = json.attn_config ?? {};
     const must = /** @type {[string, any, any][]} */ ([
-      ['no_bias', json.no_bias ?? true, true],
       ['logit_scale', json.logit_scale ?? null, null],
       ['attn_config.alibi', attention.alibi ?? true, true],
       ['attn_config.alibi_bias_max', attention.alibi_bias_max ?? 8, 8],

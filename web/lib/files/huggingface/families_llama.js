@@ -160,10 +160,14 @@ const qwen2Moe = like(qwen3Moe, {
     ...{ qk_norm: false, bias_qkv: true, n_kv_heads: 16, d_shared_expert: 5632 },
     ...{ n_experts: 60, n_experts_used: 4, d_expert: 1408 },
   },
-  reads: `${qwen3Moe.reads} max_window_layers`,
+  reads: `${qwen3Moe.reads} max_window_layers layer_types`,
   derive(json, unsupported) {
-    if (json.use_sliding_window) unsupported('use_sliding_window', json.use_sliding_window);
-    return qwen3Moe.derive(json, unsupported);
+    const first = json.max_window_layers ?? 28;
+    if (!Number.isInteger(first)) unsupported('max_window_layers', first);
+    const on = json.use_sliding_window === true;
+    const layers = windowLayers(json, unsupported, (l) => on && l % 2 === 0 && l < first);
+    if (!on && layers.some(Boolean)) unsupported('layer_types', json.layer_types);
+    return { ...qwen3Moe.derive(json, unsupported), ...windowFields(layers, on ? (json.sliding_window ?? 4096) : 0) };
   },
   names: { 'ffn.shared_gate': 'mlp.shared_expert_gate', 'ffn.shared_expert.*': 'mlp.shared_expert.*_proj' },
 });
@@ -188,6 +192,9 @@ export const phi3 = like(llama, {
  */
 const inverseRoot = (n) => (typeof n === 'number' ? n ** -0.5 : n);
 
+/** Whether its class gives states. @param {Json} json */
+const hasNoHead = ({ architectures }) => /Model$|^undefined$/.test(String([architectures ?? []].flat()[0]));
+
 /**
  * Gemma: norms stored as their gain minus 1, the embedding times sqrt(d_model), a gate with GELU. Its first releases
  * wrote hidden_act: gelu and computed the tanh form.
@@ -205,7 +212,7 @@ const gemma = like(llama, {
       ffn: gated('hidden_activation', act ?? 'gelu_pytorch_tanh', unsupported),
       ...ropeFields(json, unsupported),
       embedding_scale: typeof json.hidden_size === 'number' ? Math.sqrt(json.hidden_size) : undefined,
-      ...(both && { kind: 'encoder', causal: false }), // EmbeddingGemma
+      ...(both && { kind: hasNoHead(json) ? 'encoder' : 'decoder', causal: false }), // EmbeddingGemma
     };
   },
   conventions: { minusOne: true },

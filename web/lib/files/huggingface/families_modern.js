@@ -1,6 +1,6 @@
 // families_modern.js - encoders with rotary positions: nomic-bert, jina-embeddings-v3, EuroBERT, ModernBERT
 import { windowFields } from '../../engine/config/layer_flags.js';
-import { bert, prefixes } from './families_bert.js';
+import { bert, biasIn, prefixes } from './families_bert.js';
 import { SIZE_KEYS, activation, family, gated, like, ropeFields, windowLayers } from './families_common.js';
 import { llama } from './families_llama.js';
 
@@ -15,22 +15,35 @@ const NOMIC_NAMES = {
   norm2: 'norm2',
 };
 
+/**
+ * Whether there is a head of the masked language model.
+ * @param {import('./families_common.js').Json} json
+ * @param {Set<string> | undefined} files  all names in the checkpoint
+ * @param {string} tensor  of the head
+ */
+const masked = (json, files, tensor) => (files?.size ? files.has(tensor) : isMasked(json));
+
+/** Whether its class has such a head. @param {import('./families_common.js').Json} json */
+const isMasked = ({ architectures }) => /ForMaskedLM$/.test(String([architectures ?? []].flat()[0]));
+
 /** nomic-bert (Nussbaum et al. 2024): BERT with rotary positions, a gate and no biases. */
 const nomicBert = like(bert, {
   keys: { d_head: 'head_dim' },
   base: {
     ...{ position: 'rope', bias_qkv: false, bias_attn_out: false, bias_ffn: false, context_length: 2048 },
-    ...{ pooler: false, mlm_head: false },
+    pooler: false,
   },
   reads: 'hidden_act rope_theta',
-  derive: (json, unsupported) => ({
+  derive: (json, unsupported, files) => ({
     ...ropeFields(json, unsupported),
     rope_theta: json.rope_parameters?.rope_theta ?? json.rope_theta ?? 1000,
     ffn: gated('hidden_act', json.hidden_act ?? 'silu', unsupported),
+    mlm_head: masked(json, files, 'cls.predictions.transform.dense.weight'),
   }),
   prefixes: prefixes('nomic_bert.'),
   names: {
     ...NOMIC_NAMES,
+    head_norm: '/cls.predictions.transform.layer_norm',
     'attn.q': 'attn.Wqkv',
     'attn.k': 'attn.Wqkv',
     'attn.v': 'attn.Wqkv',
@@ -38,7 +51,6 @@ const nomicBert = like(bert, {
     'ffn.up': 'mlp.fc11',
     'ffn.gate': 'mlp.fc12',
   },
-  others: /^cls\./,
 });
 
 /** jina-embeddings-v3 without its adapters: XLM-RoBERTa with rotary positions. */
@@ -49,29 +61,42 @@ const jinaV3 = like(bert, {
     ...bert.derive(json, unsupported, files),
     ...ropeFields(json, unsupported),
     rope_theta: json.rope_parameters?.rope_theta ?? json.rope_theta ?? 20000,
-    mlm_head: false,
+    mlm_head: masked(json, files, 'lm_head.dense.weight'),
+    head_activation: 'gelu_erf',
   }),
   prefixes: prefixes('roberta.'),
-  names: {
+  names: (config, json, files) => ({
     ...NOMIC_NAMES,
     'attn.q': 'mixer.Wqkv',
     'attn.k': 'mixer.Wqkv',
     'attn.v': 'mixer.Wqkv',
     'attn.o': 'mixer.out_proj',
     'ffn.up': 'mlp.fc1',
-  },
-  others: /^(lm_head|classifier|qa_outputs)\./,
+    head_transform: '/lm_head.dense',
+    head_norm: '/lm_head.layer_norm',
+    head: '/lm_head.decoder',
+    'head.bias': biasIn(files, 'lm_head', config),
+  }),
+  others: /^(classifier|qa_outputs)\./,
 });
 
-/** EuroBERT (Boizard et al. 2025): Llama without a causal mask. */
+/**
+ * EuroBERT (Boizard et al. 2025): Llama without a causal mask. Its masked language model has the head of a decoder, so
+ * that it is one here.
+ */
 const euroBert = like(llama, {
   base: { kind: 'encoder', norm_eps: 1e-5, context_length: 8192, tie_word_embeddings: undefined },
-  reads: 'clf_pooling classifier_pooling mask_token_id pretraining_tp rope_theta',
-  derive: (json, unsupported) => ({
+  reads: 'clf_pooling classifier_pooling mask_token_id pretraining_tp rope_theta tie_word_embeddings',
+  derive: (json, unsupported, files) => ({
     ...llama.derive(json, unsupported),
     rope_theta: json.rope_parameters?.rope_theta ?? json.rope_theta ?? 250000,
+    ...(isMasked(json) && {
+      ...{ kind: 'decoder', causal: false, tie_word_embeddings: files?.size ? !files.has('lm_head.weight') : false },
+      bias_head: json.mlp_bias ?? false,
+    }),
   }),
-  others: /^(lm_head|classifier|dense)\./,
+  names: { 'head.bias': '/lm_head.bias' },
+  others: /^(classifier|dense)\./,
 });
 
 /** ModernBERT (Warner et al. 2024): norms as in Llama but for the first attention, windows to both sides. */
@@ -113,9 +138,7 @@ const modernBert = family({
       ),
       ffn: gated('hidden_activation', json.hidden_activation ?? 'gelu', unsupported),
       head_activation: activation(json.classifier_activation ?? 'gelu'),
-      mlm_head: files?.size
-        ? files.has('head.dense.weight') && !files.has('classifier.weight')
-        : /ForMaskedLM$/.test(String([json.architectures ?? []].flat()[0])),
+      mlm_head: files?.size ? files.has('head.dense.weight') && !files.has('classifier.weight') : isMasked(json),
     };
   },
   prefixes: ['model.', ''],

@@ -1,12 +1,12 @@
 // families_seq2seq.js - the families of encoder-decoders: Marian, BART, T5 and their relatives
 import { BIASED, SIZE_KEYS, activation, family, gated, like, nameIn } from './families_common.js';
 
-/** @import { Json, Unsupported } from './families_common.js' */
+/** @import { Family, Json, Unsupported } from './families_common.js' */
 
 /** Keys of how text is generated, which config.json of these families used to hold. They have no effect here. */
 const GENERATION =
   'bad_words_ids early_stopping force_bos_token_to_be_generated length_penalty max_length min_length ' +
-  'no_repeat_ngram_size num_beams num_return_sequences prefix';
+  'no_repeat_ngram_size encoder_no_repeat_ngram_size num_beams num_return_sequences prefix';
 
 /**
  * The name of the embedding in a checkpoint: frameworks save a shared table under one of them.
@@ -287,10 +287,17 @@ const mt5 = like(t5, {
   }),
 });
 
+/** MVP: BART, which may have prompts of its own. @type {Family['derive']} */
+function mvpFields(json, unsupported, tensors) {
+  if (json.use_prompt) unsupported('use_prompt', true);
+  return bart.derive(json, unsupported, tensors);
+}
+
 /** The families of this file by model_type. */
 export const SEQ2SEQ = {
   marian,
   bart,
+  mvp: like(bart, { derive: mvpFields, reads: `${bart.reads} use_prompt prompt_length prompt_mid_dim` }),
   plbart: bart,
   mbart,
   blenderbot,

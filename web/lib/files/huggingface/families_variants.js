@@ -316,6 +316,26 @@ const hunyuan = like(llama, {
   names: { 'attn.q_norm': 'self_attn.query_layernorm', 'attn.k_norm': 'self_attn.key_layernorm' },
 });
 
+/** CWM: Llama with a window in three of four layers. */
+const cwm = like(llama, {
+  keys: { bias_qkv: undefined, bias_attn_out: undefined, rope_theta: undefined },
+  base: { n_kv_heads: 8, d_head: 128, norm_eps: 1e-5, context_length: 131072 },
+  reads: 'rope_theta sliding_window layer_types',
+  derive: (json, unsupported) => ({
+    ...withTheta(1e6)(json, unsupported),
+    ...windowFields(
+      windowLayers(json, unsupported, (l) => l % 4 !== 0),
+      json.sliding_window ?? 8192,
+    ),
+  }),
+});
+
+/** FlexOlmo: OLMo 2 with experts. */
+const flexOlmo = like(olmoe, {
+  base: { norm_placement: 'output', final_norm: true, norm_eps: 1e-6 },
+  names: { norm1: 'post_attention_layernorm', norm2: 'post_feedforward_layernorm' },
+});
+
 /** The families of this file by model_type. @type {Record<string, Family>} */
 export const VARIANTS = {
   ernie4_5: ernie45,
@@ -338,4 +358,6 @@ export const VARIANTS = {
   persimmon,
   nanochat,
   hunyuan_v1_dense: hunyuan,
+  cwm,
+  flex_olmo: flexOlmo,
 };

@@ -7,6 +7,7 @@ import { fail, show } from '../../base/errors.js';
 import { LIMITS } from '../../base/checks.js';
 import { mayBeBuffer } from './buffers.js';
 import { FAMILIES } from './families_all.js';
+import { ANY_TEXT, familyOfText } from './families_pictures.js';
 import { withClassifier } from './classifiers.js';
 import { extendedContext } from '../../engine/config/layer_flags.js';
 import { conventionsOf, keysRead } from './families_common.js';
@@ -58,7 +59,7 @@ const KNOWN_KEYS = new RegExp(
 );
 
 /** Every value of model_type that can be read. */
-const MODEL_TYPES = ['glassformer', ...Object.keys(FAMILIES)];
+const MODEL_TYPES = ['glassformer', ...Object.keys(FAMILIES), ...Object.keys(ANY_TEXT)];
 
 /** Features that change the logits and that the engine lacks: keys by the values that mean "not used". */
 const UNSUPPORTED = /** @type {[string, unknown[]][]} */ ([
@@ -121,10 +122,11 @@ export function readHfConfig(json, where = 'config.json', tensors) {
   }
   const named = Object.hasOwn(FAMILIES, type)
     ? FAMILIES[type]
-    : fail(
+    : (familyOfText(json, FAMILIES) ??
+      fail(
         'unsupported',
         `${where}: model_type ${show(type)} is not supported, expected one of ${MODEL_TYPES.join(', ')}`,
-      );
+      ));
   json = withoutAliases(keysOf(json, named), named.aliases ?? {}, where);
   const { family, labels } = withClassifier(named, json, tensors, where);
   const used = keysRead(family);
@@ -204,6 +206,7 @@ function fieldsOf(family, json, used, where, tensors) {
   const tie = family.keys.tie_word_embeddings;
   if (tensors && tie === 'tie_word_embeddings' && json[tie] === undefined && !family.tied)
     fields[tie] = !tensors.has(family.head ?? 'lm_head.weight');
+  if (isHeadless && fields.d_embed) unsupported('word_embed_proj_dim without a head', fields.d_embed);
   return isHeadless && !fields.kind ? withoutHead(fields, json) : fields;
 }
 
@@ -224,7 +227,7 @@ function isBase(json, family, tensors) {
  * @param {Json} fields
  * @param {Json} json
  */
-function withoutHead({ tie_word_embeddings: _, bias_head: __, ...fields }, json) {
+function withoutHead({ tie_word_embeddings: _, bias_head: __, mlm_head: ___, ...fields }, json) {
   return { ...fields, kind: 'encoder', causal: json.is_causal ?? true };
 }
 

@@ -82,8 +82,20 @@ export const SPECIAL = /** @type {Record<string, {bos?: number, eos?: number, un
 /** Texts of control tokens that end a turn, where the metadata names no token for it; as in llama.cpp. */
 export const ENDS = (
   '<|eot_id|> <|im_end|> <|end|> <|eom_id|> <|endoftext|> <|end_of_text|> <end_of_turn> <end_of_utterance> ' +
-  '<EOT> _<EOT>'
+  '<EOT> _<EOT> <|return|> <|call|> <|flush|> <|calls|> [EOT] [EOS] <eos> <turn|> <|tool_response> ' +
+  '<｜end▁of▁sentence｜> </s>'
 ).split(' ');
+
+/**
+ * The tokens that end a turn by their texts. Where others end a message of several parts, <|end|> ends a part.
+ * @param {(text: string) => number | null} idOf  of a control token
+ * @returns {number[]}
+ */
+export function endsByText(idOf) {
+  const has = (/** @type {string} */ text) => idOf(text) !== null;
+  const isParted = (has('<|return|>') && has('<|call|>')) || (has('<|calls|>') && has('<|flush|>'));
+  return ENDS.flatMap((text) => (isParted && text === '<|end|>' ? [] : (idOf(text) ?? [])));
+}
 
 /**
  * The vocabulary in the metadata of a GGUF.
@@ -173,9 +185,11 @@ async function bertVocabulary(where, tokens, types, id, bos, end) {
  * @returns {number[]}
  */
 function endTokens(texts, types, id, end) {
-  const byText = ENDS.map((text) => texts.get(text) ?? null).filter(
-    (n) => n !== null && (types[n] === CONTROL || types[n] === USER_DEFINED),
-  );
+  const byText = endsByText((text) => {
+    const n = texts.get(text) ?? -1;
+    // a word of HTML in Gemma's vocabulary
+    return types[n] === CONTROL || (types[n] === USER_DEFINED && text !== '</s>') ? n : null;
+  });
   return [...new Set([end, id('eot', null), id('eom', null), ...byText].filter((n) => n !== null))];
 }
 
