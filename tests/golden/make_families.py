@@ -22,6 +22,7 @@ GPT = dict(vocab_size=61, n_embd=24, n_layer=2, n_head=4, n_positions=64, bos_to
 BERT = dict({k: v for k, v in SIZES.items() if not k.endswith('token_id')}, pad_token_id=0, type_vocab_size=2)
 MODERN = dict(SIZES, cls_token_id=1, sep_token_id=2, num_hidden_layers=4, local_attention=8)
 HYBRID = ['sliding_attention', 'full_attention'] * 2
+SMALL_EYE = dict(hidden_size=8, intermediate_size=8, num_hidden_layers=1, num_attention_heads=2, image_size=28, patch_size=14)
 
 # name: class of the model, class of its configuration without "Config", keys
 FAMILIES = {
@@ -117,6 +118,24 @@ FAMILIES = {
     'qwen3-base-dynamic': ('Qwen3Model', 'Qwen3', dict(GROUPED, head_dim=6, max_position_embeddings=8, rope_parameters=dict(rope_type='dynamic', rope_theta=10000.0, factor=2.0))),
     'roberta-relu': ('RobertaForMaskedLM', 'Roberta', dict(BERT, hidden_act='relu', pad_token_id=1)),
     'roformer-small': ('RoFormerForMaskedLM', 'RoFormer', dict(BERT, embedding_size=16)),
+    'aya_vision': ('AyaVisionForConditionalGeneration', 'AyaVision', dict(text_config=dict(FOUR, model_type='cohere2', logit_scale=0.5), vision_config=dict(SMALL_EYE, model_type='siglip_vision_model'), image_token_index=3)),
+    'big_bird': ('BigBirdForMaskedLM', 'BigBird', dict(BERT, attention_type='original_full')),
+    'cohere-base': ('CohereModel', 'Cohere', GROUPED),
+    'cwm': ('CwmForCausalLM', 'Cwm', dict(FOUR, head_dim=6, layer_types=HYBRID)),
+    'data2vec-text': ('Data2VecTextForMaskedLM', 'Data2VecText', dict(BERT, pad_token_id=1)),
+    'eurobert-masked': ('EuroBertForMaskedLM', 'EuroBert', dict(GROUPED, head_dim=6, mlp_bias=True)),
+    'flex_olmo': ('FlexOlmoForCausalLM', 'FlexOlmo', dict(GROUPED, num_experts=4, num_experts_per_tok=2)),
+    'gemma3-both-sides': ('Gemma3ForCausalLM', 'Gemma3Text', dict(FOUR, head_dim=6, query_pre_attn_scalar=6, sliding_window=8, use_bidirectional_attention=True)),
+    'gptj-base': ('GPTJModel', 'GPTJ', dict(GPT, n_embd=32, rotary_dim=4)),
+    'jina-v3-masked': ('JinaEmbeddingsV3ForMaskedLM', 'JinaEmbeddingsV3', dict(BERT, type_vocab_size=1, pad_token_id=1)),
+    'llava-qwen2': ('LlavaForConditionalGeneration', 'Llava', dict(text_config=dict(FOUR, model_type='qwen2', use_sliding_window=True, max_window_layers=2), vision_config=dict(SMALL_EYE, model_type='clip_vision_model'), image_token_index=3)),
+    'modernbert-decoder-base': ('ModernBertDecoderModel', 'ModernBertDecoder', MODERN),
+    'mvp': ('MvpForConditionalGeneration', 'Mvp', SEQ2SEQ),
+    'nomic_bert-masked': ('NomicBertForMaskedLM', 'NomicBert', BERT),
+    'olmoe-base': ('OlmoeModel', 'Olmoe', dict(GROUPED, num_experts=4, num_experts_per_tok=2)),
+    'qwen2_moe-windows': ('Qwen2MoeForCausalLM', 'Qwen2Moe', dict(FOUR, num_experts=4, num_experts_per_tok=2, moe_intermediate_size=16, shared_expert_intermediate_size=20, use_sliding_window=True, max_window_layers=3)),
+    'rembert': ('RemBertForMaskedLM', 'RemBert', dict(BERT, input_embedding_size=16, output_embedding_size=16)),
+    'roberta-prelayernorm': ('RobertaPreLayerNormForMaskedLM', 'RobertaPreLayerNorm', dict(BERT, pad_token_id=1)),
 }
 
 
