@@ -61,6 +61,14 @@ CASES.update({
 })
 
 
+CASES.update({
+    'roberta-prelayernorm-text': ('RobertaPreLayerNormForSequenceClassification', 'RobertaPreLayerNorm', dict(ROBERTA, **LABELS(3))),
+    'data2vec-text-tokens': ('Data2VecTextForTokenClassification', 'Data2VecText', dict(ROBERTA, **LABELS(3))),
+    'big_bird-text': ('BigBirdForSequenceClassification', 'BigBird', dict(BERT, attention_type='original_full', **LABELS(3))),
+    'rembert-text': ('RemBertForSequenceClassification', 'RemBert', dict(BERT, input_embedding_size=16, output_embedding_size=16, **LABELS(3))),
+})
+
+
 def sharp(model, seed):
     """Weights of heads with larger numbers, so that a wrong state or activation changes the logits by much."""
     on_grid(model, seed)

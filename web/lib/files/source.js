@@ -11,7 +11,7 @@ import { isBytes } from '../base/checks.js';
 import { detectFormat } from './bytes/detect_format.js';
 import { readGguf } from './gguf/gguf.js';
 import { ROPE_TABLE, ggufModel } from './gguf/gguf_model.js';
-import { tableWith } from './gguf/gguf_archs.js';
+import { ARCHITECTURES } from './gguf/gguf_archs.js';
 import { OpenedFiles, fileFolder, parseTokenizer } from './opened_files.js';
 import { planTensors } from '../engine/config/tensor_plan.js';
 import { tokenTextsOf } from './vocabulary/packed_texts.js';
@@ -203,7 +203,9 @@ export class Opener extends OpenedFiles {
           await import('./gguf/rope_freqs.js')
         ).readRopeTables(this, readers, parts?.files ?? files, tables, gguf.meta)
       : null;
-    const known = await tableWith(gguf.meta.get('general.architecture'));
+    const known = Object.hasOwn(ARCHITECTURES, String(gguf.meta.get('general.architecture')))
+      ? ARCHITECTURES
+      : (await import('./gguf/gguf_archs_more.js')).ALL_ARCHITECTURES;
     const { config, places, isBuffer, pooling, start } = ggufModel(r.name, gguf, this.warnings, scaling, known);
     const tensors = planTensors(config, gguf.entries, places, isBuffer, names, this.warnings, 'each');
     const vocab = await ggufTokenizer(r.name, gguf.meta, this.warnings);

@@ -187,15 +187,6 @@ export const EXPERTS_ONE_BY_ONE = {
 };
 
 /**
- * The table that has an architecture: that of most files, or one of all, which is fetched.
- * @param {unknown} architecture
- */
-export const tableWith = async (architecture) =>
-  typeof architecture === 'string' && Object.hasOwn(ARCHITECTURES, architecture)
-    ? ARCHITECTURES
-    : (await import('./gguf_archs_more.js')).ALL_ARCHITECTURES;
-
-/**
  * Tensor names of an architecture.
  * @param {Architecture} architecture
  * @param {Config} config

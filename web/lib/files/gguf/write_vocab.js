@@ -1,7 +1,6 @@
 // write_vocab.js - writes a tokenizer as the vocabulary of a GGUF, for write_model.js
 import { fail, show } from '../../base/errors.js';
 import { BYTE, CONTROL, NORMAL, UNKNOWN, UNUSED, USER_DEFINED, pieceModels } from '../vocabulary/tokenizer_json.js';
-import { PREFIX } from '../vocabulary/wordpiece.js';
 import { ENDS, PATTERN_ONLY, SPECIAL, SPLITS, WHOLE_WORDS } from '../vocabulary/gguf_vocab.js';
 import { bool, f32s, i32s, text, texts, u32, u8s } from './write_gguf.js';
 
@@ -11,6 +10,8 @@ import { bool, f32s, i32s, text, texts, u32, u8s } from './write_gguf.js';
 
 /** The score of a token that no text has, as in llama.cpp's converter. */
 const UNUSED_SCORE = -10000;
+/** What WordPiece has before the second and later pieces of a word. */
+const PREFIX = '##';
 const GPT2_SPLIT = SPLITS['gpt-2'][0];
 
 /**

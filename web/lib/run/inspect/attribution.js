@@ -10,7 +10,7 @@ import { positionIn } from './position_in.js';
 import { forwardOne } from './forward.js';
 import { typedIds } from './typed_ids.js';
 import { applyNorm, beforeHead, meanOf, partOf } from './vector_parts.js';
-import { headWidth, isLabelPooled } from '../../engine/config/config.js';
+import { headWidth, isLabelPooled, isNarrow } from '../../engine/config/config.js';
 import { weight } from './weight.js';
 
 /** @import { LoadedModel } from '../loaded_model.js' */
@@ -105,7 +105,7 @@ export async function attribution(model, input, options, { signal } = {}) {
 function directionOf(model, token) {
   const row = weight(model, 'head.weight', token);
   const { d_embed: width, d_model: d } = model.config;
-  if (!width) return row;
+  if (!width || isNarrow(model.config)) return row;
   const direction = new Float64Array(d); // behind the projection of the stream to the width of the embedding
   row.forEach((x, i) => weight(model, 'head_project.weight', i).forEach((w, j) => (direction[j] += x * w)));
   return direction;
@@ -188,6 +188,12 @@ function streamParts(model, stack, captured, row) {
   if (captured[`${whole}hook_pos_embed`]) parts.push(partOf('position', 'pos_embed', at(`${whole}hook_pos_embed`)));
   if (captured.hook_token_type_embed) parts.push(partOf('embedding', 'token_type_embed', at('hook_token_type_embed')));
   if (c.embed_norm && c.use_norm) norm('embed_norm', `${whole}embed.ln`, null);
+  if (isNarrow(c)) {
+    const rows = Array.from({ length: c.d_model }, (_, i) => weight(model, 'embed_project.weight', i));
+    for (const part of parts)
+      part.vector = Float64Array.from(rows, (w) => w.reduce((sum, x, j) => sum + x * part.vector[j], 0));
+    parts.push(partOf('bias', 'embed_project.bias', weight(model, 'embed_project.bias')));
+  }
   for (let l = 0; l < c.n_layers; l++) {
     const block = `${stack}.${l}`;
     if (!c.use_residual && c.parallel_residual) parts = []; // both sublayers make the new stream
