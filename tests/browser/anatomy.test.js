@@ -50,6 +50,7 @@ const made = (/** @type {any} */ config) =>
 for (const [name, hash] of Object.entries({
   shipped: `#model=${FILE}&prompt=Once upon a time&seed=3&written=${WRITTEN}`,
   'norms of outputs': made({ norm_placement: 'sandwich' }),
+  'learned positions': `${made({ position: 'learned', norm: 'layernorm', ffn: 'gelu_tanh' })}&head=1.0`,
   'cross-attention': `${made({ kind: 'encoder_decoder', n_encoder_layers: 1 })}&source=two words`,
 }))
   pageTest(
@@ -68,6 +69,37 @@ for (const [name, hash] of Object.entries({
         }
     },
   );
+
+pageTest(
+  'the end of the chosen lane divides among the next tokens by their probabilities',
+  { hash: `${STORY}&written=12`, width: 1440, height: 900 },
+  async ({ page }) => {
+    await page.waitForSelector('.ribbon.fan');
+    await quiet(page);
+    const [ribbons, bars] = await page.evaluate(() => [
+      [...document.querySelectorAll('.ribbon.fan')].map((path) => {
+        const d = path
+          .getAttribute('d')
+          .match(/-?[\d.]+/g)
+          .map(Number); // from its upper left corner back to the lower one
+        const box = /** @type {SVGGraphicsElement} */ (path).getBBox();
+        return { from: Math.abs(d[1] - d.at(-1)), end: box.x + box.width, on: path.classList.contains('on') };
+      }),
+      [...document.querySelectorAll('.bar-part')].map((part) => ({
+        percent: parseFloat(part.querySelector('.mono-text').textContent.replace('<', '')),
+        word: /** @type {SVGGraphicsElement} */ (part.querySelector('.bar-word')).getBBox().x,
+        on: !!part.querySelector('.on'),
+      })),
+    ]);
+    assert.equal(ribbons.length, bars.length);
+    assert.equal(ribbons.filter(({ on }) => on).length, 1);
+    ribbons.forEach(({ from, end, on }, i) => {
+      assert.equal(on, bars[i].on);
+      assert.ok(Math.abs(from - 0.14 * bars[i].percent) < 0.13, `${from} of 14 for ${bars[i].percent} %`);
+      assert.ok(end < bars[i].word && end > bars[i].word - 12, `ends at ${end}, the word begins at ${bars[i].word}`);
+    });
+  },
+);
 
 pageTest('a stage opens its values, and says what it is of the loaded architecture', STORY, async ({ page }) => {
   for (const word of ['Embedding', `${model.config.nHeads} heads`, 'SwiGLU', 'Next token'])

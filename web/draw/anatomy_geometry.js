@@ -46,10 +46,13 @@
  * @property {Card} card
  * @property {(Card & { box: Rect, ribbons: { d: string, hue: string }[] }) | null} cross  box: the encoder
  * @property {Caption[]} captions
- * @property {{ word: Text, bar: Rect, number: Point }[]} bars  of the next token; bar.width: the longest
+ * @property {{ at: Point, word: Text, bar: Rect, number: Point }[]} bars  of the next token; at: where the pass arrives.
+ *   bar.width: the longest
  * @property {(lane: number, here: number, at: number, size: number) => string} mix  a value on its way into the
  *   selected lane, where it arrives `at` of the lane's middle, `size` thick
  * @property {(lane: number, lit: boolean) => string} toHead
+ * @property {((lane: number, to: Point, aside: number, size: number) => string) | null} fan  a share of the selected
+ *   lane's end on its way to a bar, `aside` of the lane's middle
  * @property {(lane: number, to: Point | null) => string} pulse  the middle of the way of one token through the picture,
  *   from its embedding over its query, the card and the mixture to a bar of the next token
  * @property {(caption: Caption, lanes: number) => string} leader

@@ -88,6 +88,10 @@ export function lanesOf(track) {
       if (to) way.bend(tall ? [to.y, to.x] : [to.x, to.y]);
       return way.path();
     },
+    /** @type {import('./anatomy_geometry.js').Picture['fan']} */
+    fan: tall
+      ? null
+      : (lane, to, by, size) => ribbon([endOf(last), middle(lane) + by, size], [to.x, to.y, Math.max(1.2, size)]),
     /** @type {import('./anatomy_geometry.js').Picture['toHead']} */
     toHead: (lane, lit) =>
       parts.stages.includes('head') ? ribbon([endOf(last), middle(lane), 14], [...head(lane), lit ? 14 : 3]) : '',

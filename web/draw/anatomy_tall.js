@@ -76,6 +76,7 @@ export function tallPicture(parts, width) {
     cross: stages.includes('cross') ? crossCard(cards.cross, count, width, Math.min(3, heads), crossStep) : null,
     captions,
     bars: Array.from({ length: stages.includes('head') ? BARS : 0 }, (_, i) => ({
+      at: { x: WORD + 8, y: at + i * BAR + 11 },
       word: { x: WORD, y: at + i * BAR + 15, anchor: 'end' },
       bar: { x: WORD + 8, y: at + i * BAR + 5, width: width - WORD - 8 - NUMBER, height: 12 },
       number: { x: WORD + 14, y: at + i * BAR + 15 },

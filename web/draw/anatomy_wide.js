@@ -9,8 +9,9 @@ import { endOf, lanesOf } from './anatomy_lanes.js';
 export const LANES = 9;
 const Y0 = 92; // first lane
 const PITCH = 29;
-const STEP = 15.5; // of the pattern
-const DOTS = 124; // its first row
+const STEP = 18; // of the pattern
+const RADIUS = 6.2;
+const DOTS = 122; // its first row
 const BOTTOM = Y0 + (LANES - 1) * PITCH + 42;
 const BOX = 44; // of the encoder, below the card of cross-attention
 const ACROSS = 300; // what cross-attention takes, between the heads and the FFN
@@ -20,18 +21,18 @@ const CROSS_W = 152;
 const COLUMNS = {
   label: [104, 0],
   embed: [114, 44],
-  norm1: [204, 8],
-  qkv: [262, 32],
-  card: [424, 196],
-  out: [756, 44],
-  norm2: [838, 8],
-  cross: [880, CROSS_W],
-  ffn: [898, 56],
-  resid: [990, 28],
-  more: [1074, 44],
-  added: [1092, 44],
-  final: [1150, 8],
-  bars: [1256, 0],
+  norm1: [200, 8],
+  qkv: [252, 32],
+  card: [406, 196],
+  out: [716, 44],
+  norm2: [798, 8],
+  cross: [840, CROSS_W],
+  ffn: [858, 56],
+  resid: [950, 28],
+  more: [1034, 44],
+  added: [1052, 44],
+  final: [1110, 8],
+  bars: [1206, 0],
 };
 /** Columns of stages that have another's name. @type {Record<string, string>} */
 const AT = { before: 'embed', heads: 'card', encoder: 'cross', head: 'bars' };
@@ -40,8 +41,8 @@ const AFTER_CROSS = ['norm2', 'ffn', ...AFTER_FFN];
 const HEIGHT = BOTTOM + 40;
 const LARGEST_TYPE = 17; // units: with more the captions of neighbouring stages meet
 const LETTER = 0.56; // width of a letter, as a share of the size of type, about
-const WORD = 96; // of a next token
-const BAR = 76; // the longest bar of the next token, at most
+const WORD = 74; // of a next token
+const BAR = 60; // its longest bar, at most
 const PERCENT = 7 * 0.62; // width of its number, as a share of the size of type
 
 const middleOf = (/** @type {Slot} */ { at, length }) => at + length / 2;
@@ -61,7 +62,7 @@ export function widePicture(parts, width) {
   const below = cross ? BOX : 0;
   const type = Math.ceil((100 * LEAST_TYPE * (1400 + more)) / width) / 100;
   if (type > LARGEST_TYPE) return null;
-  const longest = Math.min(BAR, 1400 + more - bars - 17 - PERCENT * Math.max(11, type));
+  const longest = Math.min(BAR, 1400 + more - bars - WORD - 14 - PERCENT * Math.max(11, type));
   return {
     width: 1400 + more,
     height: HEIGHT + below,
@@ -69,8 +70,8 @@ export function widePicture(parts, width) {
     letters: Math.min(12, Math.floor(slots.label.at / LETTER / Math.max(13, type))),
     words: Math.min(12, Math.floor(WORD / LETTER / Math.max(13, type))),
     type,
-    block: { x: 186, y: 58, width: endOf(slots.resid) + 18 - 186, height: BOTTOM - 50 + below },
-    blockName: { x: 200, y: BOTTOM + below, anchor: 'start' },
+    block: { x: 182, y: 58, width: endOf(slots.resid) + 18 - 182, height: BOTTOM - 50 + below },
+    blockName: { x: 196, y: BOTTOM + below, anchor: 'start' },
     ...lanesOf({
       ...{ tall: false, count: LANES, parts, slots, middle: yOf },
       label: (lane) => ({ x: slots.label.at, y: yOf(lane) + 4.5, anchor: 'end' }),
@@ -81,37 +82,42 @@ export function widePicture(parts, width) {
         from: card.at,
         to: endOf(card) + 30,
         q: (lane) => DOTS + lane * STEP,
-        k: (lane) => DOTS + LANES * STEP + 6 + lane * 4.6,
+        k: (lane) => DOTS + LANES * STEP + 4 + lane * 4.2,
         v: (lane) => 328 + lane * 4.2,
       },
       cross: { at: slots.cross.at, out: [endOf(slots.cross), 258] },
-      head: (lane) => [bars - 64, yOf(lane)],
+      head: (lane) => [bars - 62, yOf(lane)],
     }),
     card: {
-      stack: stackOf({ x: card.at, y: 78, width: card.length, height: 238 }, Math.min(5, heads), 7, 5),
+      stack: stackOf({ x: card.at, y: 78, width: card.length, height: 246 }, Math.min(5, heads), 7, 5),
       queries: { x: middleOf(card), y: 102, anchor: 'middle' },
-      keys: { x: middleOf(card), y: DOTS + LANES * STEP + 10, anchor: 'middle' },
-      name: { x: middleOf(card), y: 306, anchor: 'middle' },
-      dots: { x: card.at + (card.length - (LANES + 1) * STEP) / 2 + STEP + 5, y: DOTS },
+      keys: { x: middleOf(card), y: DOTS + LANES * STEP + 9, anchor: 'middle' },
+      name: { x: middleOf(card), y: 313, anchor: 'middle' },
+      dots: { x: card.at + (card.length - (LANES + 1) * STEP) / 2 + 1.5 * STEP, y: DOTS },
       step: STEP,
-      radius: 5.2,
+      radius: RADIUS,
     },
     cross: cross ? crossCard(slots.cross.at, heads) : null,
     captions: stages.map((id) => {
       const caption = captionOf(id, slots, parts);
       return { ...caption, sub: { ...caption.sub, y: caption.y + Math.max(17, 1.2 * type) } };
     }),
-    bars: Array.from({ length: has('head') ? BARS : 0 }, (_, i) => {
-      const y = Y0 - 14 + i * PITCH;
-      return {
-        word: { x: bars, y: y + 4.5, anchor: 'end' },
-        bar: { x: bars + 9, y: y - 4.5, width: longest, height: 9 },
-        number: { x: bars + 15, y: y + 4 },
-      };
-    }),
+    bars: has('head') ? barsAt(bars, longest) : [],
     leader: ({ leader }, lanes) => (leader ? `M${leader.x} ${yOf(lanes - 1) + 12}V${leader.y}` : ''),
   };
 }
+
+/** The rows of the next token. @param {number} x @param {number} longest @returns {Picture['bars']} */
+const barsAt = (x, longest) =>
+  Array.from({ length: BARS }, (_, i) => {
+    const y = Y0 - 14 + i * PITCH;
+    return {
+      at: { x: x - 7, y },
+      word: { x, y: y + 4.5, anchor: 'start' },
+      bar: { x: x + WORD, y: y - 4.5, width: longest, height: 9 },
+      number: { x: x + WORD + 6, y: y + 4 },
+    };
+  });
 
 /** The card between the stacks: the text asks from the left, the encoder's keys and values come from below. @param {number} x @param {number} heads */
 function crossCard(x, heads) {
@@ -121,10 +127,10 @@ function crossCard(x, heads) {
   return {
     stack: stackOf({ x, y: 78, width: CROSS_W, height: 222 }, Math.min(4, heads), 6, 5),
     queries: { x: x + CROSS_W / 2, y: 102, anchor: /** @type {const} */ ('middle') },
-    keys: { x: x + CROSS_W / 2, y: DOTS + LANES * STEP + 10, anchor: /** @type {const} */ ('middle') },
+    keys: { x: x + CROSS_W / 2, y: DOTS + LANES * STEP + 9, anchor: /** @type {const} */ ('middle') },
     dots: { x: x + (CROSS_W - KEYS * STEP) / 2 + STEP / 2, y: DOTS },
     step: STEP,
-    radius: 5.2,
+    radius: RADIUS,
     box: { x: x - 24, y, width: CROSS_W + 48, height: BOX + 6 },
     ribbons: [
       { hue: 'k', d: ribbonUp(x + 44) },
@@ -175,13 +181,13 @@ function captionOf(id, slots, { placement, stages }) {
   const post = placement === 'post';
   /** How far a caption stands aside where captions would meet. @type {Record<string, number>} */
   const aside = {
-    embed: first ? -32 : 0,
-    norm1: post ? 2 : 0,
+    embed: first ? 36 : 0,
+    norm1: post ? 2 : first ? 12 : 0,
     post2: -14,
     heads: 10,
     norm2: post ? 30 : placement === 'output' ? -14 : 0,
     resid: post ? (stages.includes('ffn') ? -26 : 26) : placement === 'pre' ? 0 : 22,
-    head: 30,
+    head: 90,
     cross: 8,
   };
   const x = middleOf(slots[AT[id] ?? id]) + (aside[id] ?? 0);
@@ -191,10 +197,12 @@ function captionOf(id, slots, { placement, stages }) {
     id,
     x,
     y,
-    anchor: 'middle',
+    anchor: id === 'embed' && first ? 'end' : 'middle', // it is long where positions are added
     small,
     sub: { x, y: y + 17, anchor: 'middle' },
     back: { x: x - 32, y: y - 16, width: 64, height: 40 }, // as wide as the words, see Captions.svelte
-    leader: small ? { x: id === 'embed' ? slots.embed.at + 10 : x, y: y - 14 } : null,
+    leader: small
+      ? { x: id === 'embed' ? slots.embed.at + 10 : id === 'norm1' ? middleOf(slots.norm1) : x, y: y - 14 }
+      : null,
   };
 }

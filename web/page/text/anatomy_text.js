@@ -28,6 +28,23 @@ export const oneOf = (index, count) => say`${index + 1} of ${count}`;
 /** The caption of the head on the first screen, where it opens the candidates for the next token. */
 export const NEXT_CAPTION = { title: say`Next token`, shape: say`T = 1 · logits ▾` };
 
+/** The embedding and what is added to it, where its name has little room. */
+export const EMBEDDING = say`Embedding`;
+
+/** What a stage does, below its caption on the first screen. @param {string} id @param {boolean} causal @param {number} layer */
+export const underFirst = (id, causal, layer) =>
+  ({
+    embed: layer ? '' : say`as numbers`,
+    before: say`as numbers`,
+    qkv: say`query, key and value`,
+    heads: causal ? say`how much of each earlier token` : say`how much of each token`,
+    out: say`mixed and added`,
+    cross: say`how much of the source`,
+    ffn: say`each token by itself`,
+    more: say`the same again`,
+    head: NEXT_CAPTION.shape,
+  })[id] ?? '';
+
 /** The second line of a caption. */
 export const underCaption = (id, shape, layer) =>
   id === 'embed' && layer

@@ -18,28 +18,32 @@ export function textQuestion({ page, run }, ...of) {
  * @template T
  * @param {() => string} question  reads the state; equal questions have equal answers, '' is none
  * @param {(signal: AbortSignal) => Promise<T>} ask  the signal: another question has come, or the component has gone
- * @param {{ everyMs?: number, restMs?: number }} [waits]  between two questions, at least; that a question stays as it
- *   is before it is asked
+ * @param {{ everyMs?: number, restMs?: number, late?: boolean }} [waits]  between two questions, at least; that a question
+ *   stays as it is before it is asked; whether an answer counts after another question has come, which waits for it.
+ *   Questions that come faster than answers would have none otherwise
  * @returns {{ readonly to: string, readonly current: T | null, readonly failed: unknown }}  to: the question
  */
-export function answerTo(question, ask, { everyMs = 0, restMs = 0 } = {}) {
+export function answerTo(question, ask, { everyMs = 0, restMs = 0, late = false } = {}) {
   let answer = $state.raw({ to: '', current: /** @type {T | null} */ (null), failed: /** @type {unknown} */ (null) });
   let answered = '';
   let askedAt = -Infinity;
+  let underWay = Promise.resolve();
   const now = $derived(question());
   $effect(() => {
     const to = now;
     if (!to || to === answered) return;
     const job = new AbortController();
     const take = (/** @type {Partial<typeof answer>} */ found) => {
-      if (job.signal.aborted) return;
+      if (job.signal.aborted && !late) return;
       answered = to;
       answer = { to, current: null, failed: null, ...found };
     };
     const timer = setTimeout(
-      () => {
+      async () => {
+        if (late) await underWay;
+        if (job.signal.aborted) return;
         askedAt = performance.now();
-        ask(job.signal).then(
+        underWay = ask(job.signal).then(
           (current) => take({ current }),
           (failed) => take({ failed }),
         );
@@ -79,7 +83,7 @@ export const stillValid = (key, now, causal) => now === key || (causal && now.st
  * @param {import('./context.js').PageContext} context
  * @param {() => string} question  of textQuestion, or as it makes them
  * @param {() => Promise<T>} ask
- * @param {{ everyMs?: number }} [waits]  of answerTo
+ * @param {{ everyMs?: number, late?: boolean }} [waits]  of answerTo
  * @returns {{ readonly to: string, readonly current: T | null }}
  */
 export function valuesOfText({ page, run }, question, ask, waits) {

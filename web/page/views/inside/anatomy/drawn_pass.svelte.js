@@ -53,7 +53,7 @@ function capturedValues(context, wanted) {
         : '';
     },
     () => run.values(Object.values(stripPoints(page.run.model?.config, layerOf(page)))),
-    { everyMs: READ_MS },
+    { everyMs: READ_MS, late: true },
   );
   return asked;
 }

@@ -118,6 +118,7 @@ function barsOf(s, letters) {
     index,
     id: candidate.id,
     word: clip(wordOf(candidate, s.text.words), letters),
+    weight: candidate.model,
     share: candidate.model / most,
     percent: percent(candidate.model),
     on: drawn?.id === candidate.id,
