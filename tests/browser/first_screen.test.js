@@ -241,6 +241,37 @@ test('the foot of the machine has the counts and bytes of the library, and the l
   await close();
 });
 
+test('the names of habits have room beside the heads, and a low screen shows the whole machine', async () => {
+  for (const [width, height] of [
+    [1440, 900],
+    [1280, 720],
+  ]) {
+    const { page, close } = await visit({
+      hash: '#model=weights/stories.gguf&prompt=Once upon a time&past=1',
+      width,
+      height,
+      sampling: false,
+    });
+    await page.waitForSelector('.row-habits:has-text("induction")');
+    await page.waitForSelector('.bar-part');
+    await quiet(page);
+    const { machine, card, names, grid } = await page.evaluate(() => {
+      const right = (/** @type {Element} */ e) => e.getBoundingClientRect().right;
+      const heads = document.querySelector('.heads');
+      return {
+        machine: document.querySelector('.anatomy').getBoundingClientRect().bottom,
+        card: right(heads),
+        names: [...document.querySelectorAll('.row-habits')].map((e) => right(e)),
+        grid: heads.scrollHeight - heads.clientHeight,
+      };
+    });
+    assert.ok(machine <= height, `${width} px: the machine ends at ${machine}`);
+    assert.ok(Math.max(...names) < card, `${width} px: a name ends at ${Math.max(...names)}, its card at ${card}`);
+    assert.ok(grid <= 0, `${width} px: ${grid} px of the heads are hidden`);
+    await close();
+  }
+});
+
 test('narrower screens have the same cards, a phone the machine before the heads, and its foot last', async () => {
   for (const [width, height, columns, last] of /** @type {[number, number, number[], string[]]} */ ([
     [1024, 768, [0, 0, 1, 2, 0, 0], ['.anatomy', '.sizes']],
