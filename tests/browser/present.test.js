@@ -128,6 +128,20 @@ pageTest(
         const bar = await page.locator('.presenting').evaluate((nav) => nav.getBoundingClientRect().top);
         assert.ok(at.bottom <= bar, `${view}, ${name}: ends at ${at.bottom}, the buttons begin at ${bar}`);
         assert.ok(at.hidden <= 1, `${view}, ${name}: ${at.hidden} px are hidden`);
+        if (name === 'anatomy') {
+          const [picture, title, steppers] = await page.evaluate(() =>
+            ['.anatomy-picture', '#h-anatomy', '.steppers'].map((part) =>
+              document.querySelector(part).getBoundingClientRect().toJSON(),
+            ),
+          );
+          assert.ok(picture.width > 0.8 * 1280, `${view}: the picture has ${picture.width} of 1280 px`);
+          const text = await page.locator('#h-anatomy').evaluate((h2) => {
+            const range = document.createRange();
+            range.selectNodeContents(h2);
+            return range.getBoundingClientRect().right;
+          });
+          assert.ok(text <= steppers.left || title.bottom <= steppers.top, `${view}: the title meets the steppers`);
+        }
         more = (await next.getAttribute('aria-disabled')) !== 'true';
         if (more) await next.press('Enter');
       }
