@@ -100,6 +100,11 @@ pageTest(
       if (i < 5) assert.ok(here && here.top >= 0 && here.top < here.box - 100, `step ${i}: ${JSON.stringify(here)}`);
       if (i < 5) await page.locator('.tour .primary').click();
     }
+    const ends = await page
+      .locator('.tour :is(.story, .texts + button)')
+      .evaluateAll((list) => list.map((part) => part.getBoundingClientRect().bottom));
+    const foot = await page.locator('.tour-foot').boundingBox();
+    assert.ok(Math.max(...ends) <= foot.y, `texts and Copy end at ${ends}, the buttons begin at ${foot.y}`);
   },
 );
 
