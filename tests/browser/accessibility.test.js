@@ -191,6 +191,8 @@ pageTest(
       await chip.evaluate((word) => [getComputedStyle(word).unicodeBidi, getComputedStyle(word).direction]),
       ['isolate', 'ltr'],
     );
+    const boxes = await page.locator('.tok.odd .word').evaluateAll((all) => all.map((w) => w.getClientRects().length));
+    assert.ok(boxes.length > 3 && boxes.every((n) => n === 1), `a chip lies in ${Math.max(...boxes)} pieces`);
     const [mark, digits] = await chip.evaluate((word) =>
       [0, 1].map((at) => {
         const range = document.createRange();

@@ -17,10 +17,11 @@ export const isMask = (token) => /^[[<]mask[\]>]$/i.test(token?.text.trim() ?? '
 
 const AROUND = '<|endoftext|>'; // both, also of an encoder, whose tokenizer names neither
 
-/** What stands for a token without letters of its own: start or end of a text, otherwise its id; '' for any other.
+/** What stands for a token without letters of its own: start or end of a text, otherwise its id, as for some of the
+ * bytes of a character; '' for any other.
  * @param {Written} token */
 export function markOf({ id, text, given }) {
   const ends = special.eos.includes(id) || text === AROUND;
   if ((id === special.bos || text === AROUND) && (given ?? !ends)) return 'start';
-  return ends ? 'end' : text ? '' : `#${id}`;
+  return ends ? 'end' : /[^\ufffd]/.test(text) ? '' : `#${id}`;
 }
