@@ -21,9 +21,19 @@ export function blocksPrefix(model, call) {
   return model.config.kind === 'encoder_decoder' ? 'decoder' : 'blocks';
 }
 
+/** Bytes of the logits of one pass. */
+const MOST_LOGITS = 1 << 26;
+
+/**
+ * Rows whose logits are computed together, of several layers: fewer rows unpack the weights of the head as often.
+ * @param {LoadedModel} model
+ */
+const rowsAtOnce = ({ config, contextLength, engine }) =>
+  Math.max(1, Math.min(engine.schema.chunk, contextLength, Math.floor(MOST_LOGITS / (4 * config.vocab_size))));
+
 /**
  * Applies the final norm and the head to the residual stream after each layer: passes of the engine that begin behind
- * the last block.
+ * the last block, of as many rows of all layers as fit.
  * @param {LoadedModel} model
  * @param {any} input
  * @param {{top?: number, position?: number, source?: any, sourceMask?: any, addSpecialTokens?: boolean, pair?: string,
@@ -52,27 +62,25 @@ export async function logitLens(model, input, options, { signal } = {}) {
   try {
     await sequence.encodeSource(o, yielder);
     const { session } = sequence;
-    /** @type {LensToken[][][]} */
-    const out = [];
-    for (let l = 0; l < layers; l++) {
-      const stream = captured[`${stack}.${l}.hook_resid_post`].data.subarray(from * d, (from + n) * d);
-      /** @type {LensToken[][]} */
-      const tokens = [];
-      for (let at = 0; at < n; at += model.engine.schema.chunk) {
-        const end = Math.min(n, at + model.engine.schema.chunk);
-        const part = ids.slice(at, end);
-        if (model.config.kind !== 'encoder') session.rewind(0);
-        runFrom(session, layers, stream.subarray(at * d, end * d), () =>
-          model.config.kind === 'encoder' ? session.encode(part, null) : session.eval(part),
-        );
-        for (const row of session.top(0, end - at, v, top)) tokens.push(row.map(withText));
-        await yielder.yieldIfDue();
-      }
-      if (!tokens.every(([{ logprob }]) => logprob <= 0))
-        fail('not-finite', `the logits of the lens after layer ${l} are not finite`);
-      out.push(tokens);
+    const stream = new Float32Array(layers * n * d);
+    for (let l = 0; l < layers; l++)
+      stream.set(captured[`${stack}.${l}.hook_resid_post`].data.subarray(from * d, (from + n) * d), l * n * d);
+    const step = rowsAtOnce(model);
+    /** @type {LensToken[][]} */
+    const tokens = []; // of all layers
+    while (tokens.length < layers * n) {
+      const part = stream.subarray(tokens.length * d, (tokens.length + step) * d);
+      const any = new Array(part.length / d).fill(ids[0]); // no block reads them
+      if (model.config.kind !== 'encoder') session.rewind(0);
+      runFrom(session, layers, part, () =>
+        model.config.kind === 'encoder' ? session.encode(any, null) : session.eval(any),
+      );
+      for (const row of session.top(0, any.length, v, top)) tokens.push(row.map(withText));
+      await yielder.yieldIfDue();
     }
-    return out;
+    const bad = tokens.findIndex(([{ logprob }]) => !(logprob <= 0));
+    if (bad >= 0) fail('not-finite', `the logits of the lens after layer ${Math.floor(bad / n)} are not finite`);
+    return Array.from({ length: layers }, (_, l) => tokens.slice(l * n, (l + 1) * n));
   } finally {
     sequence.close();
   }
