@@ -36,6 +36,16 @@ static inline int32_t gf_keys_to(const struct gf_attend *a, int32_t row) {
     return a->window && a->window < a->n_keys - pos ? pos + a->window : a->n_keys;
 }
 
+/* Threads share the rows of a kv head where there are few heads: tiles of one attention, each with scores of its own. */
+#if defined(__wasm__) && !defined(__wasm_atomics__)
+enum { GF_ATTEND_TILES = 1 };
+#else
+enum { GF_ATTEND_TILES = 8 };
+#endif
+static inline int32_t gf_attend_parts(int32_t kv_heads) {
+    return kv_heads < GF_ATTEND_TILES ? (GF_ATTEND_TILES + kv_heads - 1) / kv_heads : 1;
+}
+
 /* a->z = softmax(scores) v. */
 void gf_attend_cached(const struct gf_attend *a);
 

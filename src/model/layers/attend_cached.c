@@ -1,6 +1,6 @@
 /* attend_cached.c - attention over cached keys and values for inference, with taps; see attend.h. Threads divide the kv
- * heads. Up to 4 queries share one read of a block of keys. The softmax runs over all keys of a row at once, so a row's
- * result does not depend on the other queries. */
+ * heads, and the rows of each where the heads are few. Up to 4 queries share one read of a block of keys. The softmax
+ * runs over all keys of a row at once, so a row's result does not depend on the other queries. */
 #include "model/layers/attend.h"
 #include "base/pool.h"
 #include "kernels/kernels.h"       /* gf_attn_scores, gf_softmax, gf_attn_mix */
@@ -152,16 +152,26 @@ static void attend_queries(const struct gf_attend *a, struct queries *g) {
     mix_values(a, g);
 }
 
-/* Up to 4 heads of a group share the keys; where groups are single heads, up to 4 neighbouring rows. */
-static void attend_kv_head(void *ctx, int32_t kv_head) {
-    const struct gf_attend *a = ctx;
+/* The rows of a kv head that threads share, in `parts` parts of `rows` rows. */
+struct division {
+    const struct gf_attend *a;
+    int32_t parts, rows;
+};
+
+/* One part of the rows of a kv head. Up to 4 heads of a group share the keys; where groups are single heads, up to 4
+ * neighbouring rows. */
+static void attend_part(void *ctx, int32_t tile) {
+    const struct division *division = ctx;
+    const struct gf_attend *a = division->a;
     const struct gf_config *c = a->p->cfg;
-    const int32_t group = c->n_heads / c->n_kv_heads, d = c->d_head, by_row = group == 1;
+    const int32_t kv_head = tile / division->parts, first = tile % division->parts * division->rows,
+                  end = a->n - first < division->rows ? a->n : first + division->rows,
+                  group = c->n_heads / c->n_kv_heads, d = c->d_head, by_row = group == 1;
     struct queries g = {.kv_head = kv_head, .ldq = by_row ? a->ldq : d, .ldz = by_row ? a->ldz : d};
-    g.scores = a->p->scores + (int64_t)kv_head * MAX_QUERIES * a->p->scores_ld;
-    for (int32_t row = 0; row < a->n; row += by_row ? MAX_QUERIES : 1)
+    g.scores = a->p->scores + (int64_t)tile * MAX_QUERIES * a->p->scores_ld;
+    for (int32_t row = first; row < end; row += by_row ? MAX_QUERIES : 1)
         for (int32_t h = 0; h < group; h += MAX_QUERIES) {
-            const int32_t left = by_row ? a->n - row : group - h, head = kv_head * group + h;
+            const int32_t left = by_row ? end - row : group - h, head = kv_head * group + h;
             g.n = left < MAX_QUERIES ? left : MAX_QUERIES;
             for (int32_t i = 0; i < g.n; i++) g.row[i] = by_row ? row + i : row, g.head[i] = by_row ? head : head + i;
             g.q = a->q + (int64_t)row * a->ldq + (int64_t)head * d;
@@ -171,5 +181,8 @@ static void attend_kv_head(void *ctx, int32_t kv_head) {
 }
 
 void gf_attend_cached(const struct gf_attend *a) {
-    gf_pool_run(a->p->pool, attend_kv_head, (void *)a, a->p->cfg->n_kv_heads);
+    const int32_t heads = a->p->cfg->n_kv_heads, parts = a->p->pool && !a->p->observe ? gf_attend_parts(heads) : 1,
+                  rows = (a->n + parts * MAX_QUERIES - 1) / (parts * MAX_QUERIES) * MAX_QUERIES;
+    struct division division = {a, (a->n + rows - 1) / rows, rows};
+    gf_pool_run(a->p->pool, attend_part, &division, heads * division.parts);
 }

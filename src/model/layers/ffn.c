@@ -6,12 +6,16 @@
  * Sources: Vaswani 2017 eq. 2; Hendrycks & Gimpel 2016 (both GELUs); Shazeer 2020 (gates);
  * So et al. 2021 (relu2, the square of ReLU); Misra 2019 (mish); quick_gelu is x sigmoid(1.702 x) (CLIP). */
 #include "model/layers/ffn.h"
+#include "base/pool.h"
 #include "kernels/kernels.h" /* gf_relu, gf_gelu_erf, gf_gelu_tanh, gf_silu_mul */
 #include "kernels/wide.h"    /* gf_silu_mul_wide */
 #include "model/config.h"    /* gf_ffn_activation, gf_ffn_gated */
 #include "model/layers/linear.h"
 
-enum { STEP = 256 }; /* values that are computed together */
+enum {
+    STEP = 256,   /* values that are computed together */
+    ROW_TILE = 8, /* rows that a thread takes at a time */
+};
 static const float quick = 1.702f;
 
 /* y = tanh(ln(1 + e^x)), the factor of x in mish: with e = e^x it is e (e + 2) / (e (e + 2) + 2), and 1 from x = 20
@@ -76,12 +80,28 @@ static void activate_gated(const struct gf_pass *p, float *post, const float *ga
     }
 }
 
+/* The activations of n rows, which threads share. */
+struct activation {
+    const struct gf_pass *p;
+    float *post;
+    const float *pre;
+    int32_t n, width;
+};
+
+static void activate_rows(void *ctx, int32_t tile) {
+    const struct activation *a = ctx;
+    const int32_t width = a->width, first = tile * ROW_TILE, n = a->n - first < ROW_TILE ? a->n - first : ROW_TILE;
+    const int gated = gf_ffn_gated(a->p->cfg);
+    const float *pre = a->pre + (int64_t)first * width * (gated ? 2 : 1);
+    float *post = a->post + (int64_t)first * width;
+    if (!gated) gf_activate(a->p->cfg->ffn, post, pre, (int64_t)n * width);
+    for (int32_t i = 0; gated && i < n; i++, pre += 2 * width, post += width)
+        activate_gated(a->p, post, pre, pre + width, width);
+}
+
 void gf_ffn_activate(const struct gf_pass *p, float *post, const float *pre, int32_t n, int32_t width) {
-    if (!gf_ffn_gated(p->cfg)) {
-        gf_activate(p->cfg->ffn, post, pre, (int64_t)n * width);
-        return;
-    }
-    for (int64_t i = 0; i < n; i++, pre += 2 * width, post += width) activate_gated(p, post, pre, pre + width, width);
+    struct activation a = {p, post, pre, n, width};
+    gf_pool_run(n > 4 * ROW_TILE ? p->pool : NULL, activate_rows, &a, (n + ROW_TILE - 1) / ROW_TILE);
 }
 
 void gf_ffn_forward(const struct gf_pass *p, const struct gf_ffn *w, const struct gf_bufs *b, const float *x) {

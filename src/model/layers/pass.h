@@ -131,7 +131,7 @@ struct gf_pass {
     const struct gf_training *training; /* or NULL */
     const float *relative;              /* biases of the scores by distance (relative.h), or NULL */
     void *matmul_scratch;               /* gf_matmul_scratch(n, widest) bytes */
-    float *scores;                      /* [kv heads][4][scores_ld] */
+    float *scores;                      /* [tiles of an attention][4][scores_ld]: attend.h */
     int32_t scores_ld;                  /* most keys, a multiple of GF_KV_BLOCK */
 };
 

@@ -3,9 +3,16 @@
 #include "base/bytes.h"
 #include "kernels/kernels.h" /* gf_matmul_scratch */
 #include "model/config.h"    /* gf_qkv_width, gf_ffn_gated, gf_widest_ffn */
+#include "model/layers/attend.h" /* gf_attend_parts */
 #include "model/layers/embed.h"
 #include <stdlib.h>
 #include <string.h>
+
+/* The most tiles of one attention, of stacks with so many kv heads; b may be 0. */
+static uint64_t most_tiles(int32_t a, int32_t b) {
+    const int32_t of_a = a * gf_attend_parts(a), of_b = b > 0 ? b * gf_attend_parts(b) : 0;
+    return (uint64_t)(of_a > of_b ? of_a : of_b);
+}
 
 /* Take all buffers of a pass of `rows` rows over `keys` keys from the arena; before it is open only their sizes are
  * summed. */
@@ -45,8 +52,8 @@ static void plan_scratch(struct gf_session *s, int32_t rows, int32_t keys) {
     const int added = c->position == GF_POS_SINUSOIDAL || c->position == GF_POS_LEARNED || c->n_token_types;
     BUF(s->embedded.pos, added ? gf_narrow_width(c) : 0);
 #undef BUF
-    const int32_t heads = c->n_encoder_heads > c->n_kv_heads ? c->n_encoder_heads : c->n_kv_heads;
-    s->scores = gf_arena_take(&s->scratch, gf_mul_u64((uint64_t)heads * 4 * sizeof(float), (uint64_t)keys));
+    const uint64_t tiles = most_tiles(c->n_kv_heads, c->n_encoder_heads);
+    s->scores = gf_arena_take(&s->scratch, gf_mul_u64(tiles * 4 * sizeof(float), (uint64_t)keys));
     s->matmul_scratch = gf_arena_take(&s->scratch, gf_matmul_scratch(rows, widest));
     /* all layers, and all sublayers, share one set: see gf_bufs */
     sub->mean_out = sub->mean, sub->rstd_out = sub->rstd;
