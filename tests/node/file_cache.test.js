@@ -168,6 +168,12 @@ describe('the download folder', () => {
     files['/m/generation_config.json'] = { bytes: Buffer.from('{"error":"too many requests"}') };
     (await open({}, 'm/')).dispose();
     assert.equal(kept().filter(({ name }) => /generation_config/.test(name)).length, 0);
+    rmSync(cacheDir, { recursive: true });
+    // a file of more than a megabyte is no such error, and is not parsed a second time
+    const long = { bos_token_id: 1, note: 'x'.repeat(1 << 21), error: 'not of a server' };
+    files['/m/generation_config.json'] = { bytes: Buffer.from(JSON.stringify(long)) };
+    (await open({}, 'm/')).dispose();
+    assert.equal(kept().filter(({ name }) => /generation_config.*complete/.test(name)).length, 1);
   });
   // What had arrived was lost with the process, or with the page.
   for (const [what, about] of [

@@ -21,6 +21,9 @@ const ABSENT = [403, 404, 410];
 const NOT_THE_FILE =
   /^(network|not-found|out-of-memory|bad-(argument|option|wasm|state)|blocked|worker|storage|callback|crashed)$/;
 
+/** A longer JSON file, such as a tokenizer.json of 33 MB, is no error of a server: it is not parsed twice. */
+const LONGEST_ERROR = 1 << 20;
+
 /**
  * Whether a JSON file is an error that a server sent with status 200.
  * @param {Blob} body
@@ -219,10 +222,11 @@ class Downloads {
     if (copy) this.#copies.set(url, copy);
     const expected = this.#expectedDigest(url);
     const hash = expected ? new Sha256() : null;
-    const json = copy && /\.json(?:[?#]|$)/i.test(url) ? /** @type {Uint8Array<ArrayBuffer>[]} */ ([]) : null;
+    let json = copy && /\.json(?:[?#]|$)/i.test(url) ? /** @type {Uint8Array<ArrayBuffer>[]} */ ([]) : null;
     let position = 0;
     const receive = async (/** @type {Uint8Array} */ bytes) => {
       hash?.update(bytes);
+      if (position > LONGEST_ERROR) json = null;
       json?.push(bytes.slice());
       await copy?.write(bytes.subarray(Math.max(0, stored - position)));
       position += bytes.length;
