@@ -36,7 +36,7 @@ static inline int32_t gf_keys_to(const struct gf_attend *a, int32_t row) {
     return a->window && a->window < a->n_keys - pos ? pos + a->window : a->n_keys;
 }
 
-/* Threads share the rows of a kv head where there are few heads: tiles of one attention, each with scores of its own. */
+/* Threads share the rows of a kv head where heads are few: tiles of one attention, each with scores of its own. */
 #if defined(__wasm__) && !defined(__wasm_atomics__)
 enum { GF_ATTEND_TILES = 1 };
 #else
