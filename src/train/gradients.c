@@ -23,11 +23,89 @@ void gf_gradients_close(struct gf_gradients *g) {
     gf_model_close(g->model);
     gf_params_close(&g->grads);
     gf_observe_close(g->observe);
+    gf_observe_close(g->changes);
     free(g->wanted);
     memset(g, 0, sizeof *g);
 }
 
-/* The pass of a question, with the factor of the embedding as an edit. */
+/* Points whose gradient, in place, is what flows on from them. */
+static int has_editable_gradient(int32_t point) {
+    switch (point) {
+    case GF_P_EMBED:
+    case GF_P_RESID_PRE:
+    case GF_P_RESID_MID:
+    case GF_P_RESID_POST:
+    case GF_P_ATTN_OUT:
+    case GF_P_MLP_OUT:
+    case GF_P_Q:
+    case GF_P_K:
+    case GF_P_V:
+    case GF_P_ROT_Q:
+    case GF_P_ROT_K:
+    case GF_P_Z:
+    case GF_P_MLP_PRE:
+    case GF_P_MLP_PRE_LINEAR:
+    case GF_P_MLP_POST: return 1;
+    default: return 0;
+    }
+}
+
+int32_t gf_gradients_edit(struct gf_gradients *g, int32_t stack, int32_t layer, const struct gf_edit *edit,
+                          int32_t point, const float *values, struct gf_error *err) {
+    struct gf_edit e = *edit;
+    e.place = gf_observe_place(&g->cfg, stack, layer, point, err);
+    if (e.place < 0) return e.place;
+    if (stack != gf_main_stack(&g->cfg) || !has_editable_gradient(point))
+        return gf_fail(err, GF_ERR_UNSUPPORTED, "gradients with an edit at this point are not implemented");
+    const int32_t status = gf_observe_need(&g->changes, &g->cfg, err);
+    return status != GF_OK ? status : gf_observe_edit(g->changes, &e, values, err);
+}
+
+void gf_gradients_restore(struct gf_gradients *g) {
+    gf_observe_close(g->changes);
+    g->changes = NULL;
+}
+
+/* The edits of both passes of a question: those of the forward pass, after the factor of the embedding; those of the
+ * backward pass are their transposes, the last one first. They share their values with g->changes. */
+struct edits {
+    struct gf_edit *forward, *backward;
+    int32_t n;
+};
+
+static int gather_edits(const struct gf_gradients *g, float embedding, struct edits *e) {
+    const int32_t own = embedding != 1, given = g->changes ? g->changes->n_edits : 0;
+    e->n = own + given;
+    e->forward = gf_calloc(2 * (uint64_t)e->n + 1, sizeof *e->forward);
+    if (!e->forward) return -1;
+    e->backward = e->forward + e->n;
+    if (own)
+        e->forward[0] = (struct gf_edit){.place = gf_place(&g->cfg, gf_main_stack(&g->cfg), -1, GF_P_EMBED),
+                                         .head = -1,
+                                         .position = -1,
+                                         .index = -1,
+                                         .op = GF_EDIT_SCALE,
+                                         .scale = embedding};
+    if (given) memcpy(e->forward + own, g->changes->edits, (size_t)given * sizeof *e->forward);
+    for (int32_t i = 0; i < e->n; i++) {
+        struct gf_edit *t = &e->backward[e->n - 1 - i];
+        *t = e->forward[i];
+        if (t->op == GF_EDIT_SET || t->op == GF_EDIT_ADD) {
+            t->scale = t->op == GF_EDIT_ADD;
+            t->op = GF_EDIT_SCALE;
+        }
+    }
+    return 0;
+}
+
+/* Edits that belong to others: put them there, or with n = 0 take them away. */
+static void lend_edits(struct gf_observe *o, struct gf_edit *edits, int32_t n) {
+    memset(o->edited, 0, (size_t)o->n_places);
+    o->edits = n ? edits : NULL, o->n_edits = n;
+    for (int32_t i = 0; i < n; i++) o->edited[edits[i].place] = 1;
+}
+
+/* The pass of a question. */
 static int32_t run(struct gf_gradients *g, struct gf_graph *graph, const struct gf_question *q, double *value,
                    struct gf_error *err) {
     const int two = g->cfg.kind == GF_ENCODER_DECODER;
@@ -36,24 +114,20 @@ static int32_t run(struct gf_gradients *g, struct gf_graph *graph, const struct 
     int32_t *targets = gf_calloc((uint64_t)q->n, sizeof *targets);
     struct gf_observe *changes = NULL;
     struct gf_observe *o = g->observe;
-    struct gf_edit edit = {.place = gf_place(&g->cfg, stack, -1, GF_P_EMBED),
-                           .head = -1,
-                           .position = -1,
-                           .index = -1,
-                           .op = GF_EDIT_SCALE,
-                           .scale = q->embedding};
-    int bad = !targets || gf_observe_need(&changes, &g->cfg, NULL) != GF_OK ||
+    struct edits edits = {0};
+    int bad = !targets || gather_edits(g, q->embedding, &edits) || gf_observe_need(&changes, &g->cfg, NULL) != GF_OK ||
               gf_observe_reserve(o, gf_results_floats(&g->cfg) + (uint64_t)longest) ||
               gf_observe_begin(o, stack, q->n, 0, q->n, q->n_source) ||
               (two && (gf_observe_begin(o, GF_STACK_ENCODER, q->n_source, 0, q->n_source, 0) ||
                        gf_observe_begin_cross(o, q->n_source)));
     if (!bad) {
         for (int32_t i = 0; i < q->n; i++) targets[i] = i + 1 < q->n ? q->ids[i + 1] : -1;
-        changes->edits = &edit, changes->n_edits = 1;
-        changes->edited[edit.place] = q->embedding != 1;
+        lend_edits(changes, edits.forward, edits.n);
+        lend_edits(o, edits.backward, edits.n);
+        o->backward = 1;
         graph->changes = changes;
         graph->observe = o;
-        graph->metric = q->metric.row < 0 ? NULL : &q->metric;
+        graph->metric = q->metric.n ? &q->metric : NULL;
         const struct gf_batch batch = {.n = q->n,
                                        .n_seqs = 1,
                                        .lengths = &q->n,
@@ -64,9 +138,11 @@ static int32_t run(struct gf_gradients *g, struct gf_graph *graph, const struct 
                                        .source_ids = q->source};
         const float scale = graph->metric ? 1 : 1 / (float)(q->n - 1);
         *value = (double)scale * gf_graph_run(graph, &g->model->w, &g->grads.w, &batch, scale, 0, 0);
-        changes->edits = NULL, changes->n_edits = 0; /* on the stack */
+        lend_edits(changes, NULL, 0);
+        lend_edits(o, NULL, 0);
     }
     gf_observe_close(changes);
+    free(edits.forward);
     free(targets);
     return bad ? gf_fail(err, GF_ERR_MEMORY, "no memory for the gradients of %d tokens", q->n) : GF_OK;
 }
@@ -76,7 +152,7 @@ int32_t gf_gradients_run(struct gf_gradients *g, const struct gf_question *q, do
     if (q->n < 1 || q->n > most || q->n_source > most)
         return gf_fail(err, GF_ERR_CONTEXT, "%d tokens and %d of the source do not fit the context of %d", q->n,
                        q->n_source, most);
-    if (g->cfg.n_labels && q->metric.row < 0) return gf_graph_check(&g->cfg, 1, err);
+    if (g->cfg.n_labels && !q->metric.n) return gf_graph_check(&g->cfg, 1, err);
     struct gf_graph graph;
     if (gf_graph_open(&graph, &g->cfg, q->n, q->n_source, 1, gf_gemm))
         return gf_fail(err, GF_ERR_MEMORY, "no memory for the activations of %d tokens", q->n);

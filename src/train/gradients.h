@@ -11,6 +11,7 @@ struct gf_gradients {
     uint8_t *wanted;            /* [roster entries] whether the next run keeps the gradient of a weight */
     struct gf_params grads;     /* of the wanted ones, after a run */
     struct gf_observe *observe; /* captures the gradients at points */
+    struct gf_observe *changes; /* the edits of the forward pass; NULL: there were none */
     struct gf_pool *pool;       /* or NULL */
 };
 
@@ -18,7 +19,7 @@ struct gf_gradients {
 struct gf_question {
     const int32_t *ids, *source; /* [n], [n_source] */
     int32_t n, n_source;
-    struct gf_metric metric; /* row -1: the mean loss of the tokens after the first */
+    struct gf_metric metric; /* n 0: the mean loss of the tokens after the first */
     float embedding;         /* a factor of the token embedding in this pass */
 };
 
@@ -26,6 +27,12 @@ struct gf_question {
 int32_t gf_gradients_open(struct gf_gradients *g, const struct gf_config *cfg, const uint8_t *dtypes,
                           struct gf_error *err);
 void gf_gradients_close(struct gf_gradients *g);
+/* Change a point in later runs, as gf_session_edit. The gradient at the point is that of the changed values, and what
+ * flows to those before goes through the change. GF_ERR_UNSUPPORTED at points where that is not implemented. */
+int32_t gf_gradients_edit(struct gf_gradients *g, int32_t stack, int32_t layer, const struct gf_edit *edit,
+                          int32_t point, const float *values, struct gf_error *err);
+/* Forget all edits. */
+void gf_gradients_restore(struct gf_gradients *g);
 /* *value: what is differentiated. g->grads and g->observe then hold its gradients. */
 int32_t gf_gradients_run(struct gf_gradients *g, const struct gf_question *q, double *value, struct gf_error *err);
 #endif

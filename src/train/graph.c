@@ -338,25 +338,42 @@ static void forward(struct gf_graph *g, struct run *r, const struct gf_weights *
 /* The rows that the head reads. */
 static float *head_rows(const struct gf_graph *g) { return between(&g->cfg) ? g->transformed.out : g->decoder.hidden; }
 
-/* The metric, if its row is one of the n rows from `first` on; their logits become its gradient. */
+/* The terms of the metric in the n rows from `first` on; their logits become its gradient. */
 static double differentiate(float *logits, const struct gf_metric *m, int32_t first, int32_t n, int32_t width) {
-    const int32_t row = m->row - first, here = row >= 0 && row < n;
-    float *x = logits + (int64_t)(here ? row : 0) * width;
-    const double value = here ? (double)x[m->token] - (m->minus >= 0 ? (double)x[m->minus] : 0) : 0;
-    memset(logits, 0, (size_t)n * (size_t)width * sizeof *logits);
-    if (here) x[m->token] += 1;
-    if (here && m->minus >= 0) x[m->minus] -= 1;
+    double value = 0;
+    for (int32_t pass = 0; pass < 2; pass++) {
+        for (int32_t i = 0; i < m->n; i++) {
+            const int32_t row = m->rows[i] - first;
+            if (row < 0 || row >= n) continue;
+            float *x = logits + (int64_t)row * width + m->tokens[i];
+            if (pass)
+                *x += m->weights[i];
+            else
+                value += (double)m->weights[i] * (double)*x;
+        }
+        if (!pass) memset(logits, 0, (size_t)n * (size_t)width * sizeof *logits);
+    }
     return value;
 }
 
-/* The loss, from the logits of loss_rows rows at a time, or the metric, from those of its row; with dw also the
+/* The rows that a metric reads: *from ... *to - 1. */
+static void rows_of_metric(const struct gf_metric *m, int32_t *from, int32_t *to) {
+    *from = *to = m->rows[0];
+    for (int32_t i = 0; i < m->n; i++) {
+        if (m->rows[i] < *from) *from = m->rows[i];
+        if (m->rows[i] >= *to) *to = m->rows[i] + 1;
+    }
+}
+
+/* The loss, from the logits of loss_rows rows at a time, or the metric, from those of its rows; with dw also the
  * gradients of hidden and of the head. */
 static double head(struct gf_graph *g, const struct gf_pass *p, const struct gf_weights *w, struct gf_weights *dw,
                    const struct gf_batch *batch, float scale, const struct run *teacher_runs, int32_t n_teachers) {
     const struct gf_config *c = &g->cfg;
     const int32_t *teacher_targets = batch->teacher_targets ? batch->teacher_targets : batch->targets;
     const int32_t width = gf_head_rows(c), rows = gf_label_pooled(c) ? batch->n_seqs : batch->n, most = loss_rows(c);
-    const int32_t from = g->metric ? g->metric->row : 0, to = g->metric ? from + 1 : rows;
+    int32_t from = 0, to = rows;
+    if (g->metric) rows_of_metric(g->metric, &from, &to);
     double loss = 0;
     g->right = 0;
     if (g->metric && dw) memset(g->decoder.dhidden, 0, (size_t)batch->n * (size_t)c->d_model * sizeof(float));

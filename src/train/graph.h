@@ -19,10 +19,12 @@ struct gf_teacher {
 };
 enum { GF_TEACHERS = 4 };
 
-/* What is differentiated instead of the loss: the logit of `token` (of a classifier: of a label) after a row, less that
- * of `minus` (-1: of none). A classifier of a whole sequence has the row 0. */
+/* What is differentiated instead of the loss: a sum of weight times the logit of a token (of a classifier: of a label)
+ * after a row. A classifier of a whole sequence has the row 0. */
 struct gf_metric {
-    int32_t row, token, minus;
+    int32_t n; /* terms, at least 1 */
+    const int32_t *rows, *tokens;
+    const float *weights;
 };
 
 /* One stack's activations, and its gradients. */

@@ -270,15 +270,25 @@ const float *gf_gradients_at(const struct gf_gradients *g, int32_t stack, int32_
     return c->data;
 }
 
-/* question: row, token and minus of the metric, n, n_source, then the n + n_source ids. */
-int32_t gf_gradients_ask(struct gf_gradients *g, const int32_t *question, float embedding, double *value,
-                         struct gf_error *err) {
-    const int32_t *ids = question + 5, n = question[3], n_source = question[4];
+/* Change a point in later runs: as gf_session_edit. */
+int32_t gf_gradients_change(struct gf_gradients *g, int32_t stack, int32_t layer, int32_t point, int32_t head,
+                            int32_t position, int32_t index, int32_t op, float scale, const float *values,
+                            int32_t n_values, struct gf_error *err) {
+    const struct gf_edit edit = {0, head, position, index, op, scale, NULL, n_values, NULL, 0};
+    return gf_gradients_edit(g, stack, layer, &edit, point, values, err);
+}
+
+/* question: terms of the metric, n, n_source, then the n + n_source ids, the rows and the tokens of the terms. weights:
+ * of the terms. */
+int32_t gf_gradients_ask(struct gf_gradients *g, const int32_t *question, const float *weights, float embedding,
+                         double *value, struct gf_error *err) {
+    const int32_t terms = question[0], n = question[1], n_source = question[2];
+    const int32_t *ids = question + 3, *rows = ids + n + n_source;
     const struct gf_question q = {.ids = ids,
                                   .source = ids + n,
                                   .n = n,
                                   .n_source = n_source,
-                                  .metric = {question[0], question[1], question[2]},
+                                  .metric = {terms, rows, rows + terms, weights},
                                   .embedding = embedding};
     return gf_gradients_run(g, &q, value, err);
 }

@@ -72,7 +72,8 @@ def circuits(c, weights, layer, head):
     part = lambda name, h: w[f'{block}attn.{name}.weight'][h * d:(h + 1) * d] * gain
     ov = part('v', kv).T @ w[block + 'attn.o.weight'][:, head * d:(head + 1) * d].T
     qk = part('q', head).T @ part('k', kv)
-    eigen = torch.linalg.eigvals(w['embed.weight'] @ ov @ w.get('head.weight', w['embed.weight']).T)
+    unembed = w.get('head.weight', w['embed.weight']) * w.get('final_norm.weight', 1.0)
+    eigen = torch.linalg.eigvals(w['embed.weight'] @ ov @ unembed.T)
     values = lambda m: [float(f'{x:.9g}') for x in torch.linalg.svdvals(m)[:d]]
     return dict(layer=layer, head=head, ov=values(ov), qk=values(qk), copying=float(eigen.real.sum() / eigen.abs().sum()),
                 element=[float(ov[1, 2]), float(qk[1, 2])])

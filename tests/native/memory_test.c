@@ -136,7 +136,7 @@ static void gradients_for_which_memory_is_missing_fail_and_can_be_asked_again(vo
         struct gf_config c = decoder();
         if (two) c.kind = GF_ENCODER_DECODER, c.n_encoder_layers = 1, c.norm = GF_LAYERNORM;
         const struct gf_question q = {
-            .ids = ids, .source = ids, .n = TOKENS, .n_source = two ? 3 : 0, .metric = {-1, -1, -1}, .embedding = 0.5f};
+            .ids = ids, .source = ids, .n = TOKENS, .n_source = two ? 3 : 0, .embedding = 0.5f};
         double want = 0, value = 0;
         struct gf_gradients first = every_point(&c), g = every_point(&c);
         CHECK_INT(gf_gradients_run(&first, &q, &want, &err), GF_OK);

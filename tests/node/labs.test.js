@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { countParameters, create, load } from '../../web/lib/api/index.js';
 import { additionOf } from '../../web/lib/apps/labs/grokking_task.js';
+import { joinedClaims } from '../../web/lib/apps/labs/lab_seeds.js';
 import { LABS, openLab, runLab } from '../../web/lib/apps/labs/labs.js';
 import { run as commandLine } from './command_line.js';
 import { top, untilEnd } from './helpers.js';
@@ -114,6 +115,28 @@ test('the command line prints the claims of a run as JSON, the same as the libra
   assert.match((await commandLine('lab', 'nothing')).err, /there is no lab "nothing"/);
 });
 
+test('several seeds give means with intervals, and where they differ no verdict', async () => {
+  const run = (options) => shortRun('cache', { seed: 3, ...options });
+  const [both, first, second] = [await run({ seeds: 2 }), await run({ seed: 3 }), await run({ seed: 4 })];
+  assert.deepEqual(both.result.seeds, [3, 4]);
+  const singles = [first, second].map(({ result }) => result.claims[2]);
+  assert.deepEqual(
+    both.result.claims[2].runs,
+    singles.map(({ measured, holds }, i) => ({ seed: 3 + i, measured, holds })),
+  );
+  assert.match(both.doing.at(-1), /^seed 4: /);
+  assert.equal(both.result.provenance.weights.length, 64);
+  const runs = ['head 4.1: 1.0 of 20', 'head 4.1: 2.0 of 20', 'head 4.1: 4.0 of 20'].map((measured, i) => [
+    { claim: 'a', source: 'b', expected: 'c', measured, holds: i > 0 },
+    { claim: 'd', source: 'e', expected: 'f', measured: `head ${i}.0`, holds: true },
+  ]);
+  const [mixed, names] = joinedClaims([1, 2, 3], runs);
+  // 7/3, and 4.303 times the standard error, sqrt((16 + 1 + 25) / 9 / 2 / 3)
+  assert.deepEqual([mixed.measured, mixed.holds], ['head 4.1: 2.3 ± 3.8 of 20', null]);
+  assert.deepEqual([names.measured, names.holds], ['head 0.0 / head 1.0 / head 2.0', true]);
+  await assert.rejects(runLab('cache', { model: first.model, seeds: 0 }).next(), { message: /seeds is 0/ });
+});
+
 test('fill: a blank is right where the largest logit is that of its token, and its last rank is then 1', async () => {
   const { model, figures, result } = await sharedRun('fill');
   const [mask] = await model.encode('[MASK]', { addSpecialTokens: false });
@@ -136,7 +159,8 @@ test('docs/labs.md has the results that are recorded beside the labs', () => {
     const { lab, claims } = JSON.parse(readFileSync(join(top, `web/lib/apps/labs/results/${name}.json`), 'utf8'));
     assert.equal(lab, name);
     for (const { claim, measured, holds } of claims) {
-      const row = `| \`${name}\` | ${claim} | ${measured} | ${holds ? 'holds' : 'does not hold'} |`;
+      const verdict = holds === null ? 'inconclusive' : holds ? 'holds' : 'does not hold';
+      const row = `| \`${name}\` | ${claim} | ${measured} | ${verdict} |`;
       assert.ok(text.includes(row), `the table lacks\n${row}`);
     }
   }

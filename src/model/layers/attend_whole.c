@@ -97,7 +97,10 @@ static void scores_backward(const struct gf_attend *a, const struct query_span *
     const int32_t query = w->first + i;
     float sum = 0;
     tap_row_backward(a, a->points->pattern, w->head, query, ds, w->from, 1);
-    for (int32_t j = 0; j < c->d_head; j++) sum += dz[j] * z[j];
+    if (gf_edited(a->p, a->points->z)) /* z is not what the pattern gave */
+        for (int32_t j = 0; j < w->width; j++) sum += ds[j] * pattern[j];
+    else
+        for (int32_t j = 0; j < c->d_head; j++) sum += dz[j] * z[j];
     for (int32_t j = 0; j < w->width; j++) ds[j] = pattern[j] * (ds[j] - sum);
     tap_row_backward(a, a->points->scores, w->head, query, ds, w->from, 1);
     if (a->relative) gf_relative_gather(c, drelative, w->head, ds, query - w->from, 0, w->width);

@@ -189,8 +189,10 @@ static void compute_backward(const struct gf_pass *p, enum gf_sublayer kind, con
                              struct gf_block *dw, const struct gf_bufs *b, struct gf_back *g, const float *x) {
     const struct gf_config *c = p->cfg;
     const struct gf_sublayer_bufs *s = &b->sub[kind];
-    const float *dout = g->resid;
-    tap_stream(p, sublayers[kind].out, g->resid);
+    float *dout = g->resid;
+    if (gf_edited(p, sublayers[kind].out)) /* the gradient of the stream stays as it is */
+        dout = memcpy(g->out, g->resid, (size_t)p->n * (size_t)c->d_model * sizeof *dout);
+    tap_stream(p, sublayers[kind].out, dout);
     if (p->training->dropout != 0) {
         gf_dropout(p, kind, g->out, g->resid);
         dout = g->out;

@@ -95,7 +95,6 @@ void gf_embed_backward(const struct gf_pass *p, const struct gf_weights *w, stru
                          encoder ? &dw->encoder_embed_norm : &dw->embed_norm, GF_P_LN_EMBED, dx, 0, dx, e->sum, e->mean,
                          e->rstd);
     gf_tap(p, GF_P_POS_EMBED, dx, d, d);
-    gf_tap(p, GF_P_EMBED, dx, d, d);
     const float *from = dx;
     const int32_t *id = ids;
     if (learned && c->use_position && c->position == GF_POS_LEARNED)
@@ -109,6 +108,7 @@ void gf_embed_backward(const struct gf_pass *p, const struct gf_weights *w, stru
         gf_tap(p, GF_P_TYPE_EMBED, dx, d, d);
         for (int64_t i = 0; dw->token_type && i < p->n; i++) gf_add(dw->token_type, dw->token_type, dx + i * d, d);
     }
+    gf_tap(p, GF_P_EMBED, dx, d, d);
     from = dx;
     if (gf_embed_projected(c)) {
         gf_linear_backward(p, &w->embed_project, &dw->embed_project, drows, 0, dx, e->rows, p->n);

@@ -135,6 +135,10 @@ struct gf_pass {
     int32_t scores_ld;                  /* most keys, a multiple of GF_KV_BLOCK */
 };
 
+/* Whether a point is edited. */
+static inline int gf_edited(const struct gf_pass *p, int32_t point) {
+    return p->observe && p->observe->edited[gf_place(p->cfg, p->stack, p->layer, point)];
+}
 /* Whether a point is captured or edited, so that callers can skip work that only a tap needs. */
 static inline int gf_tapped(const struct gf_pass *p, int32_t point) {
     if (!p->observe) return 0;

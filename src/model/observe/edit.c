@@ -1,4 +1,5 @@
 /* edit.c - changes the values of a pass at its taps: ablation, patching, steering. */
+#include "model/observe/features.h" /* gf_features_hold */
 #include "model/observe/observe.h"
 #include <math.h>
 #include <stdlib.h>
@@ -60,4 +61,55 @@ void gf_edit_keys(struct gf_observe *o, int32_t place, int32_t head, int32_t row
         if (e->position >= 0 && e->position != o->pos0 + o->row0 + row) continue;
         apply(e, x, n);
     }
+}
+
+int32_t gf_observe_add_edit(struct gf_observe *o, const struct gf_edit *edit, const float *values,
+                            struct gf_error *err) {
+    const size_t bytes = (size_t)edit->n_values * sizeof *values;
+    struct gf_edit *edits = o->edits;
+    if (o->n_edits == o->max_edits) { /* doubled: growing by one at a time would fragment the heap */
+        const int32_t most = o->max_edits ? 2 * o->max_edits : 16;
+        edits = realloc(o->edits, (size_t)most * sizeof *edits);
+        if (edits) {
+            o->edits = edits;
+            o->max_edits = most;
+        }
+    }
+    float *copy = bytes ? malloc(bytes) : NULL;
+    if (!edits || (bytes && !copy)) {
+        free(copy);
+        return gf_fail(err, GF_ERR_MEMORY, "no memory for an edit");
+    }
+    if (copy) memcpy(copy, values, bytes);
+    gf_features_hold(edit->features);
+    edits[o->n_edits] = *edit;
+    edits[o->n_edits++].values = copy;
+    o->edited[edit->place] = 1;
+    return GF_OK;
+}
+
+int32_t gf_observe_edit(struct gf_observe *o, const struct gf_edit *edit, const float *values, struct gf_error *err) {
+    const int32_t axes = gf_point_axes(edit->place % GF_N_POINTS), op = edit->op, index = edit->index;
+    const struct gf_row_shape row = gf_row_shape_of(gf_place_config(o, edit->place), axes);
+    const int32_t width = row.width;
+    struct gf_edit e = *edit;
+    if (axes == 'C')
+        return gf_fail(err, GF_ERR_ARGUMENT, "the chosen experts cannot be edited: edit the router's logits instead");
+    if (e.head < -1 || e.head >= row.heads)
+        return gf_fail(err, GF_ERR_ARGUMENT, "head %d: this point has %d heads", e.head, row.heads);
+    if (e.position < -1) return gf_fail(err, GF_ERR_ARGUMENT, "position %d is negative", e.position);
+    if (index < -1 || (axes != 'S' && index >= width))
+        return gf_fail(err, GF_ERR_ARGUMENT, "index %d: a row of this point has %d places", index, width);
+    if (op == GF_EDIT_SCALE) {
+        if (!isfinite(e.scale)) return gf_fail(err, GF_ERR_ARGUMENT, "scale is not a finite number");
+        e.n_values = 0;
+    } else if (op < GF_EDIT_SET || op > GF_EDIT_PROJECT) {
+        return gf_fail(err, GF_ERR_ARGUMENT, "edit %d does not exist", op);
+    } else if (!values || e.n_values < (op == GF_EDIT_PROJECT ? 2 : 1) ||
+               (e.n_values != 1 && (index >= 0 || (axes != 'S' && e.n_values != width)))) {
+        return gf_fail(err, GF_ERR_ARGUMENT, "%d values given, 1 or %d expected", e.n_values, index >= 0 ? 1 : width);
+    }
+    for (int32_t i = 0; i < e.n_values; i++)
+        if (!isfinite(values[i])) return gf_fail(err, GF_ERR_ARGUMENT, "value %d is not a finite number", i);
+    return gf_observe_add_edit(o, &e, values, err);
 }

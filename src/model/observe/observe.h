@@ -36,6 +36,7 @@ struct gf_observe {
     int32_t ids_row0;
     struct gf_pool *pool;     /* that of the pass, for features; may be NULL */
     int32_t captures_nothing; /* positions held are computed again: edits alone */
+    int32_t backward;         /* taps capture a gradient first, then apply the edits, which are transposed */
     float *scratch;           /* for values that are computed only to be observed; gf_observe_begin reserves it */
     uint64_t scratch_floats;
 };
@@ -96,5 +97,9 @@ void gf_edit_rows(struct gf_observe *o, int32_t place, int32_t axes, int32_t row
 void gf_edit_features(struct gf_observe *o, int32_t first, int32_t n, int32_t row, float *x, int32_t ld, int32_t n_rows,
                       int32_t width);
 void gf_edit_keys(struct gf_observe *o, int32_t place, int32_t head, int32_t row, float *x, int32_t n);
+/* Append an edit with a copy of its values; gf_observe_edit after its checks (gf_session_edit). */
+int32_t gf_observe_add_edit(struct gf_observe *o, const struct gf_edit *edit, const float *values,
+                            struct gf_error *err);
+int32_t gf_observe_edit(struct gf_observe *o, const struct gf_edit *edit, const float *values, struct gf_error *err);
 void gf_observe_close(struct gf_observe *o);
 #endif

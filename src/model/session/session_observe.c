@@ -31,61 +31,15 @@ const float *gf_session_captured(const struct gf_session *s, int32_t stack, int3
     return c->data;
 }
 
-/* Append an edit with a copy of its values. */
-static int32_t add_edit(struct gf_observe *o, const struct gf_edit *edit, const float *values, struct gf_error *err) {
-    const size_t bytes = (size_t)edit->n_values * sizeof *values;
-    struct gf_edit *edits = o->edits;
-    if (o->n_edits == o->max_edits) { /* doubled: growing by one at a time would fragment the heap */
-        const int32_t most = o->max_edits ? 2 * o->max_edits : 16;
-        edits = realloc(o->edits, (size_t)most * sizeof *edits);
-        if (edits) {
-            o->edits = edits;
-            o->max_edits = most;
-        }
-    }
-    float *copy = bytes ? malloc(bytes) : NULL;
-    if (!edits || (bytes && !copy)) {
-        free(copy);
-        return gf_fail(err, GF_ERR_MEMORY, "no memory for an edit");
-    }
-    if (copy) memcpy(copy, values, bytes);
-    gf_features_hold(edit->features);
-    edits[o->n_edits] = *edit;
-    edits[o->n_edits++].values = copy;
-    o->edited[edit->place] = 1;
-    return GF_OK;
-}
-
 int32_t gf_session_edit(struct gf_session *s, int32_t stack, int32_t layer, int32_t point, int32_t head,
                         int32_t position, int32_t index, int32_t op, float scale, const float *values, int32_t n_values,
                         struct gf_error *err) {
-    const int32_t place = gf_observe_place(&s->model->cfg, stack, layer, point, err);
-    if (place < 0) return place;
-    const int32_t axes = gf_point_axes(point);
-    const struct gf_row_shape row = gf_row_shape_of(&s->model->stack_cfg[stack], axes);
-    const int32_t width = row.width;
-    if (axes == 'C')
-        return gf_fail(err, GF_ERR_ARGUMENT, "the chosen experts cannot be edited: edit the router's logits instead");
-    if (head < -1 || head >= row.heads)
-        return gf_fail(err, GF_ERR_ARGUMENT, "head %d: this point has %d heads", head, row.heads);
-    if (position < -1) return gf_fail(err, GF_ERR_ARGUMENT, "position %d is negative", position);
-    if (index < -1 || (axes != 'S' && index >= width))
-        return gf_fail(err, GF_ERR_ARGUMENT, "index %d: a row of this point has %d places", index, width);
-    if (op == GF_EDIT_SCALE) {
-        if (!isfinite(scale)) return gf_fail(err, GF_ERR_ARGUMENT, "scale is not a finite number");
-        n_values = 0;
-    } else if (op < GF_EDIT_SET || op > GF_EDIT_PROJECT) {
-        return gf_fail(err, GF_ERR_ARGUMENT, "edit %d does not exist", op);
-    } else if (!values || n_values < (op == GF_EDIT_PROJECT ? 2 : 1) ||
-               (n_values != 1 && (index >= 0 || (axes != 'S' && n_values != width)))) {
-        return gf_fail(err, GF_ERR_ARGUMENT, "%d values given, 1 or %d expected", n_values, index >= 0 ? 1 : width);
-    }
-    for (int32_t i = 0; i < n_values; i++)
-        if (!isfinite(values[i])) return gf_fail(err, GF_ERR_ARGUMENT, "value %d is not a finite number", i);
-    const int32_t status = gf_observe_need(&s->observe, &s->model->cfg, err);
+    const struct gf_config *cfg = &s->model->cfg;
+    const int32_t place = gf_observe_place(cfg, stack, layer, point, err);
+    const int32_t status = place < 0 ? place : gf_observe_need(&s->observe, cfg, err);
     if (status != GF_OK) return status;
     const struct gf_edit edit = {place, head, position, index, op, scale, NULL, n_values, NULL, 0};
-    return add_edit(s->observe, &edit, values, err);
+    return gf_observe_edit(s->observe, &edit, values, err);
 }
 
 int32_t gf_session_edit_feature(struct gf_session *s, int32_t stack, int32_t layer, int32_t point, int32_t position,
@@ -109,7 +63,7 @@ int32_t gf_session_edit_feature(struct gf_session *s, int32_t stack, int32_t lay
     const int32_t status = gf_observe_need(&s->observe, &s->model->cfg, err);
     if (status != GF_OK) return status;
     const struct gf_edit edit = {place, -1, position, feature, GF_EDIT_FEATURE, scale, NULL, width, f, add};
-    return add_edit(s->observe, &edit, direction, err);
+    return gf_observe_add_edit(s->observe, &edit, direction, err);
 }
 
 int32_t gf_session_trace(struct gf_session *s, int32_t on, struct gf_error *err) {

@@ -195,6 +195,7 @@
  */
 /**
  * @typedef {object} LensExtras
+ * @property {readonly Edit[]} [edits]           of the blocks
  * @property {number} [top]                      how many tokens for each position; default 5
  * @property {number} [position]                 this one only; negative ones count from the end; default: all
  */
@@ -209,6 +210,7 @@
  * @property {number | string} [token] whose logit: an id, or a text that is one token; of a classifier a label;
  *   default: the most likely one
  * @property {number} [position]                 negative ones count from the end; default: the last
+ * @property {readonly Edit[]} [edits]           what they add to the stream is a part of its own
  */
 /**
  * The result of `complete`. value: with the option `json`, of the text, as the schema's own `validate` returns it;
@@ -231,6 +233,7 @@
  * @property {number} [head]                     of a point that has heads
  * @property {number} [index] place in the row; for a score or pattern the key's position, for 'logits' a token id
  * @property {boolean} [allowNonFinite]          as of forward
+ * @property {readonly Edit[]} [edits]           of the pass whose value is explained
  */
 /**
  * @typedef {object} SessionOptions

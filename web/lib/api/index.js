@@ -283,8 +283,18 @@ export async function toSafetensors(tensors) {
 /** @typedef {import('../run/inspect/attribution.js').Attribution} Attribution */
 /** @typedef {import('../run/inspect/loss.js').Loss} Loss */
 /** @typedef {import('../run/analysis/metric.js').Metric} Metric */
+/** @typedef {Metric | readonly Metric[]} Metrics a list: one for each of several inputs */
+/** @typedef {import('../run/analysis/path_patching.js').Place} PathPlace */
+/** @typedef {import('../run/analysis/path_patching.js').PathEffects} PathEffects */
 /** @typedef {import('../run/analysis/sweep.js').Grid} Grid */
 /** @typedef {import('../run/analysis/sweep.js').Sweep} Sweep */
+/**
+ * What identifies a model in a result. glassformer: the version of the package; name: of the file, '' without one;
+ * weights: SHA-256 of all weights as they are in memory, in the order of Model.parameters; dtypes: how many of them have
+ * each type; kvDtype, backend: as of the model
+ * @typedef {{glassformer: string, name: string, weights: string, dtypes: Record<string, number>, kvDtype: string,
+ *   backend: string}} Provenance
+ */
 /** @typedef {import('../run/analysis/circuit.js').Circuit} Circuit */
 /** @typedef {import('../run/analysis/head_scores.js').HeadScores} HeadScores */
 /** @typedef {import('../run/analysis/gradients.js').Gradients} Gradients */

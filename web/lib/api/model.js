@@ -5,6 +5,7 @@ import { CHECKS, callOptions } from './input/call_options.js';
 import { loadOptions } from './input/load_options.js';
 import { guardedAsync, refusal } from '../base/errors.js';
 import { LIMITS, number, checkedText } from '../base/checks.js';
+import { VERSION } from '../base/version.js';
 import { unlessAborted } from '../base/event_loop.js';
 import { withJson } from './tensor_json.js';
 import { finalizers, keepAlive, unproxied } from './lifetimes.js';
@@ -394,7 +395,8 @@ export class Model {
   /**
    * How well a model predicts a text: the mean of -ln p of its tokens after the first, in nats a token. Faster than
    * `forward`, because no logits are copied.
-   * @param {string | Ids} input  at least two tokens
+   * @param {string | Ids | readonly (string | Ids)[]} input  at least two tokens; of several the means over them, with n
+   *   and standardError
    * @param {ReadOptions & LossExtras} [options]
    * @returns {Promise<import('./index.js').Loss>}
    * @throws {GlassformerError} `unsupported` for an encoder, `context-full`, `unknown-point`, `not-finite`
@@ -405,7 +407,7 @@ export class Model {
    * console.log(without.loss > loss);                                     // true
    */
   async loss(input, options) {
-    return withJson(await this.#ask('loss', input, options));
+    return withJson(await this.#ask('loss', input, options, true));
   }
 
   /**
@@ -560,6 +562,21 @@ export class Model {
   }
 
   /**
+   * What identifies the model in a result: write it beside numbers that leave, with the prompt and the seed. The same
+   * values give the same numbers on every machine.
+   * @param {{signal?: AbortSignal}} [options]
+   * @returns {Promise<import('./index.js').Provenance>}
+   * @example
+   * const { glassformer, weights, kvDtype } = await model.provenance();
+   * console.log(glassformer, weights.length, kvDtype);                    // 0.1.0 64 f16
+   */
+  async provenance(options) {
+    const { name, backend, kvDtype } = this.#info;
+    const found = await this.#study('provenance', [], options);
+    return { glassformer: VERSION, name, ...found, kvDtype, backend };
+  }
+
+  /**
    * All values of a weight, dequantised.
    * @param {string} name   as in `parameters`; or TransformerLens's, such as 'blocks.0.attn.W_Q', for its shape
    * @returns {Promise<Tensor>}
@@ -577,20 +594,22 @@ export class Model {
    * @param {number} layer
    * @param {number} head
    * @param {'OV' | 'QK'} kind  what the head writes for what it reads, or what its queries look for in keys
+   * @param {{copying?: boolean}} [options]  copying: compute the copying score, which reads all rows of embedding and
+   *   head; default true
    * @returns {Promise<import('./index.js').Circuit>}
    * @throws {GlassformerError} `unsupported` for an encoder-decoder
    * @example
    * const { singularValues, copying } = await model.circuit(0, 1, 'OV');
    * console.log(singularValues.length, Math.abs(copying) <= 1);           // 32 true
    */
-  async circuit(layer, head, kind) {
-    return this.#study('circuit', [layer, head, kind]);
+  async circuit(layer, head, kind, options) {
+    return this.#study('circuit', [layer, head, kind], options);
   }
 
   /**
    * What each head attends to as a rule, measured on random tokens that come twice: mean weights on the previous token,
    * the first, itself, the same token in the first copy (duplicate), and the one after that (induction).
-   * @param {{signal?: AbortSignal}} [options]
+   * @param {{edits?: readonly Edit[], signal?: AbortSignal}} [options]
    * @returns {Promise<import('./index.js').HeadScores[][]>} [layer][head]
    * @throws {GlassformerError} `unsupported` for all but causal decoders
    * @example
@@ -604,10 +623,10 @@ export class Model {
   /**
    * A metric with each of many sets of edits, as `forward` with each would give it, but faster: what lies below the
    * first edit of a set, and with a causal mask before it, is computed once.
-   * @param {string | Ids} input
+   * @param {string | Ids | readonly (string | Ids)[]} input  of several the means over them, with n and standardError
    * @param {readonly (readonly Edit[])[] | import('./index.js').Grid} editSets  sets of edits; or one edit for each
-   *   position or head of each point that matches: { at, each: 'position', from: other } is a grid of patches
-   * @param {ReadOptions & {metric: import('./index.js').Metric}} options
+   *   position, head or index of each point that matches: { at, each: 'position', from: other } is a grid of patches
+   * @param {ReadOptions & {metric: import('./index.js').Metrics}} options  metric: for several inputs one, or a list
    * @returns {Promise<import('./index.js').Sweep>}
    * @throws {GlassformerError} `unsupported` for an encoder, `unknown-point`, `bad-option`
    * @example
@@ -621,12 +640,37 @@ export class Model {
   }
 
   /**
-   * The gradient of a loss, or of a logit or difference of two, at points and weights. The first call fetches the
+   * What reaches receivers from senders along the residual stream alone: the metric where the receivers have the values
+   * that they would have if one sender had its value on another input, while the outputs of all other heads and of the
+   * feed-forward layers stayed as they are (path patching, Wang et al. 2022).
+   * @param {string | Ids | readonly (string | Ids)[]} input  of several the means over them, with n and standardError
+   * @param {{from: string | Ids | readonly (string | Ids)[], senders: readonly import('./index.js').PathPlace[],
+   *   receivers: readonly import('./index.js').PathPlace[], metric: import('./index.js').Metrics, throughMlps?: boolean,
+   *   addSpecialTokens?: boolean, signal?: AbortSignal}} options  from: an input with as many tokens; senders: places
+   *   such as '*.attn.hook_z' (each head is one) or { at, head }; receivers: places that are changed together, such as
+   *   { at: 'blocks.4.attn.hook_q', head: 2 } or the last 'hook_resid_post', for what reaches the logits; throughMlps:
+   *   feed-forward layers compute again what they read; default false
+   * @returns {Promise<import('./index.js').PathEffects>}
+   * @throws {GlassformerError} `unsupported` for all but decoders, `unknown-point`, `bad-option`
+   * @example
+   * const [ids, from] = [await model.encode('Lily saw a cat'), await model.encode('Lily saw a dog')];
+   * const receivers = ['blocks.4.hook_resid_post'];
+   * const options = { from, senders: ['*.attn.hook_z'], receivers, metric: { token: '.', minus: ',' } };
+   * const { values, senders } = await model.pathPatching(ids, options);
+   * console.log(values.shape, senders[1]);          // [ 20 ] { at: 'blocks.0.attn.hook_z', head: 1 }
+   */
+  async pathPatching(input, options) {
+    return this.#study('pathPatching', [input], options);
+  }
+
+  /**
+   * The gradient of a loss, of logits or of another metric, at points and weights. The first call fetches the
    * binary that trains and copies the weights to it as f32; quantised weights are used as they are dequantised. Cells
    * of scores and patterns that the mask hides have gradient 0.
-   * @param {string | Ids} input
-   * @param {ReadOptions & {of: import('./index.js').Metric, at: readonly string[]}} options  at: names of points and
-   *   weights, `*` matches anything; 'hook_embed' gives saliency
+   * @param {string | Ids | readonly (string | Ids)[]} input  of several the means over them, with n and standardError
+   * @param {ReadOptions & {of: import('./index.js').Metrics, at: readonly string[], edits?: readonly Edit[]}} options
+   *   at: names of points and weights, `*` matches anything; 'hook_embed' gives saliency; edits: of the stream, of q, k, v
+   *   and z, and of the feed-forward layer
    * @returns {Promise<import('./index.js').Gradients>}
    * @throws {GlassformerError} `unsupported` for the loss of an encoder, a sourceMask and options that cannot be
    *   trained, `out-of-memory`
@@ -642,9 +686,9 @@ export class Model {
   /**
    * Estimates what patching would do, at every cell of points at once: gradient times the difference of the values on
    * another input.
-   * @param {string | Ids} input
-   * @param {ReadOptions & {of: import('./index.js').Metric, at: readonly string[], from: string | Ids,
-   *   check?: boolean}} options  from: an input with as many tokens, whose values would be set; check: also patch each
+   * @param {string | Ids | readonly (string | Ids)[]} input  of several the means over them, with n and standardError
+   * @param {ReadOptions & {of: import('./index.js').Metrics, at: readonly string[],
+   *   from: string | Ids | readonly (string | Ids)[], check?: boolean}} options  from: an input with as many tokens, whose values would be set; check: also patch each
    *   cell
    * @returns {Promise<import('./index.js').PatchEstimates>}
    * @throws {GlassformerError} those of `gradients` and of `sweep`

@@ -3,7 +3,6 @@
 // Same rules as instance.js: a view is created, used and dropped within one function, and results are copies.
 
 /** @import { Engine } from './engine.js' */
-/** @import { EngineSession } from './engine_session.js' */
 /** @import { Place } from './engine_captures.js' */
 /**
  * The encoder of a dictionary: struct gf_features_spec in src/glassformer.h says what it computes.
@@ -85,7 +84,7 @@ export function encodeRows(e, f, { d, size }, rows, ids) {
 
 /**
  * Edit a feature in later passes: z becomes scale z + add.
- * @param {EngineSession} session
+ * @param {import('./engine_captures.js').Edited} session
  * @param {Place} place
  * @param {number} position  absolute, or -1 for all
  * @param {{features: number, feature: number, scale: number, add: number, direction: Float32Array}} edit

@@ -6,6 +6,8 @@ import { restorePiece, savedPiece } from './stored_weights.js';
 
 /** @import { Engine } from './engine.js' */
 /** @import { Place } from './engine_captures.js' */
+/** A term of a metric: a factor of the logit of a token after a row.
+ * @typedef {{row: number, token: number, weight: number}} Term */
 
 export class Differentiator extends Trainer {
   /** Address of the struct gf_gradients. */
@@ -46,19 +48,40 @@ export class Differentiator extends Trainer {
     this.x.gf_gradients_want_weight(this.#p, i, on ? 1 : 0);
   }
 
+  /** What addEdit changes in place of a session: later passes. */
+  get edited() {
+    return { engine: this, ptr: this.#p, edit: this.x.gf_gradients_change };
+  }
+
+  /** Take all edits away. */
+  restore() {
+    this.x.gf_gradients_restore(this.#p);
+  }
+
   /**
    * Run a pass and its gradients.
-   * @param {{row: number, token: number, minus: number}} metric  row -1: the loss
+   * @param {Term[]} terms  of the metric; none: the loss
    * @param {number[]} ids
    * @param {number[]} source
    * @param {number} embedding  factor of the token embedding
    * @returns {number} the metric
    */
-  ask({ row, token, minus }, ids, source, embedding) {
-    const numbers = [row, token, minus, ids.length, source.length, ...ids, ...source];
-    return this.lend(8 + 4 * numbers.length, (p) => {
-      new Int32Array(this.memory.buffer, p + 8, numbers.length).set(numbers);
-      this.check(this.x.gf_gradients_ask(this.#p, p + 8, embedding, p, this.error));
+  ask(terms, ids, source, embedding) {
+    const tokens = [...ids, ...source];
+    const n = terms.length;
+    const numbers = 3 + tokens.length + 2 * n;
+    return this.lend(8 + 4 * (numbers + n), (p) => {
+      const to = new Int32Array(this.memory.buffer, p + 8, numbers);
+      to.set([n, ids.length, source.length]);
+      to.set(tokens, 3);
+      const weights = p + 8 + 4 * numbers;
+      const by = new Float32Array(this.memory.buffer, weights, n);
+      terms.forEach(({ row, token, weight }, i) => {
+        to[3 + tokens.length + i] = row;
+        to[3 + tokens.length + n + i] = token;
+        by[i] = weight;
+      });
+      this.check(this.x.gf_gradients_ask(this.#p, p + 8, weights, embedding, p, this.error));
       return new Float64Array(this.memory.buffer, p, 1)[0];
     });
   }

@@ -11,6 +11,11 @@ import { adjustmentBytes, putAdjustment, putSampling, readTop } from './c_struct
  * @typedef {{stack: number, layer: number, point: number}} Place
  */
 
+/**
+ * What an edit changes: a session, or the passes of gradients with their own call.
+ * @typedef {{engine: Pick<Engine, 'x' | 'scratch' | 'memory' | 'check' | 'error'>, ptr: number, edit?: Function}} Edited
+ */
+
 const EDIT_OPS = { scale: 0, set: 1, add: 2, project: 3 };
 
 /**
@@ -48,7 +53,7 @@ export function stopBefore({ engine: e, ptr }, layer) {
 
 /**
  * Edit the values at a point in later passes.
- * @param {EngineSession} session
+ * @param {Edited} session
  * @param {Place} place
  * @param {number} head      or -1 for all
  * @param {number} position  absolute, or -1 for all
@@ -56,13 +61,21 @@ export function stopBefore({ engine: e, ptr }, layer) {
  * @param {keyof typeof EDIT_OPS} op
  * @param {number | ArrayLike<number>} value  a number for all of the row, or one for each index
  */
-export function addEdit({ engine: e, ptr }, { stack, layer, point }, head, position, index, op, value) {
+export function addEdit(
+  { engine: e, ptr, edit = e.x.gf_session_edit },
+  { stack, layer, point },
+  head,
+  position,
+  index,
+  op,
+  value,
+) {
   const values = typeof value === 'number' ? new Float32Array([value]) : value;
   const p = e.scratch(4 * values.length);
   new Float32Array(e.memory.buffer, p, values.length).set(values);
   const where = [stack, layer, point, head, position, index];
   const factor = op === 'scale' ? values[0] : 1;
-  e.check(e.x.gf_session_edit(ptr, ...where, EDIT_OPS[op], factor, p, values.length, e.error));
+  e.check(edit(ptr, ...where, EDIT_OPS[op], factor, p, values.length, e.error));
 }
 
 /**

@@ -59,9 +59,11 @@ export const CALLS = {
 
   // research
   matrix: async (model, name) => (await analysis()).matrix(model, name),
-  circuit: async (model, layer, head, kind) => (await analysis()).circuit(model, layer, head, kind),
-  headScores: async (model, hooks) => (await analysis()).headScores(model, hooks),
+  provenance: async (model, hooks) => (await analysis()).provenance(model, hooks),
+  circuit: async (model, layer, head, kind, options) => (await analysis()).circuit(model, layer, head, kind, options),
+  headScores: async (model, options, hooks) => (await analysis()).headScores(model, options, hooks),
   sweep: async (model, input, options, hooks) => (await analysis()).sweep(model, input, options, hooks),
+  pathPatching: async (model, input, options, hooks) => (await analysis()).pathPatching(model, input, options, hooks),
   gradients: async (model, input, options, hooks) => (await analysis()).gradients(model, input, options, hooks),
   attributionPatching: async (model, input, options, hooks) =>
     (await analysis()).attributionPatching(model, input, options, hooks),

@@ -24,15 +24,18 @@ export const LABS_WORDS = {
   saveFigure: say`Save SVG`,
   table: say`As a table`,
   short: say`This link runs a short trial that takes seconds; its numbers are not results.`,
-  /** @param {boolean} [holds]  undefined: not measured */
-  verdict: (holds) => (holds === undefined ? '–' : holds ? say`✓ holds` : say`✗ does not hold`),
+  /** @param {boolean | null} [holds]  undefined: not measured; null: seeds differ */
+  verdict: (holds) =>
+    holds === undefined ? '–' : holds === null ? say`? inconclusive` : holds ? say`✓ holds` : say`✗ does not hold`,
   /** @param {number} size  bytes */
   needs: (file, size) =>
     say`Run loads ${file}${size ? `, ${bytes(size)}` : ''}, separately; the current model stays loaded.`,
   trains: say`Run trains a model of its own in this tab; the model of the page stays.`,
   /** @param {LabResult} result */
-  recorded: ({ seed, seconds }) =>
-    say`Recorded earlier on the command line (two cores, seed ${seed}, ${time(seconds * 1000)}). Press Run to measure it in this tab.`,
+  recorded: ({ seed, seeds, seconds }) =>
+    seeds
+      ? say`Recorded earlier on the command line (two cores, seeds ${seed} to ${seed + seeds.length - 1}, ${time(seconds * 1000)}). Press Run to measure it in this tab.`
+      : say`Recorded earlier on the command line (two cores, seed ${seed}, ${time(seconds * 1000)}). Press Run to measure it in this tab.`,
   /** @param {LabResult} result */
   measured: ({ seed, seconds }) => say`Measured in this tab: seed ${seed}, ${time(seconds * 1000)}.`,
   status: {

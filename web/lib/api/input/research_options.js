@@ -1,5 +1,16 @@
 // research_options.js - checks the arguments and options of the calls for research
-import { LIMITS, checkedOptions, checkedText, entriesOf, flag, number, signal, tooMany } from '../../base/checks.js';
+import {
+  LIMITS,
+  checkedOptions,
+  checkedText,
+  entriesOf,
+  flag,
+  isWord,
+  number,
+  oneOf,
+  signal,
+  tooMany,
+} from '../../base/checks.js';
 import { fail, show } from '../../base/errors.js';
 
 /** @import { OptionCheck } from '../../base/checks.js' */
@@ -11,16 +22,47 @@ import { fail, show } from '../../base/errors.js';
  *   {trainerModule: () => Promise<WebAssembly.Module>}} Checks
  */
 
+/** Positions of a metric: one, or a list of several. @type {OptionCheck} */
+const positions = (value, name, limits) => {
+  const list = Array.isArray(value) ? entriesOf(value, limits.context, tooMany(name, limits.context)) : null;
+  if (list && !list.length) fail('bad-option', `${name} is an empty list`);
+  return list ? list.map((at, i) => number(at, `${name}[${i}]`, null)) : number(value, name, null);
+};
+/** A function of the caller's. @type {OptionCheck} */
+const own = (value, name, { here }) =>
+  typeof value === 'function' && here
+    ? value
+    : fail('bad-option', `${name} is ${show(value)}, expected a function, of a model without a worker`);
+/** What a metric can be: one of the first entries, with the others beside it. */
+const METRICS = "'loss', { token, minus, as, position }, { kl, position } or { value, slope, position }";
+
 /** @type {(checks: Checks) => OptionCheck} */
-const metricOf =
-  ({ token }) =>
-  (value, name, limits) => {
-    if (value === 'loss') return value;
-    if (!value || typeof value !== 'object' || Array.isArray(value))
-      fail('bad-option', `${name} is ${show(value)}, expected 'loss' or { token, minus, position }`);
-    const { token: id, ...read } = checkedOptions(name, value, { token, minus: token, position: number }, limits);
-    return id === undefined ? fail('bad-option', `${name} names no token`) : { token: id, ...read };
+const metricOf = ({ token, checkedInput }) => {
+  /** @type {OptionCheck} */
+  const kl = (value, name, limits) => (value === true ? value : checkedInput(value, name, limits, true));
+  const as = oneOf('logit', 'logprob', 'probability');
+  /** @type {Record<string, Record<string, OptionCheck>>} */
+  const forms = {
+    token: { token, minus: token, as, position: positions },
+    kl: { kl, position: positions },
+    value: { value: own, slope: own, position: positions },
   };
+  /** @type {OptionCheck} */
+  const one = (value, name, limits) => {
+    if (value === 'loss') return value;
+    if (!value || typeof value !== 'object') fail('bad-option', `${name} is ${show(value)}, expected ${METRICS}`);
+    const form = Object.keys(forms).find((key) => (value[key] ?? null) !== null);
+    return form
+      ? checkedOptions(name, value, forms[form], limits)
+      : fail('bad-option', `${name} names no token: expected ${METRICS}`);
+  };
+  return (value, name, limits) =>
+    Array.isArray(value)
+      ? (entriesOf(value, LIMITS.sequences, tooMany(name, LIMITS.sequences)) ?? []).map((each, i) =>
+          one(each, `${name}[${i}]`, limits),
+        )
+      : one(value, name, limits);
+};
 /** @type {OptionCheck} */
 const names = (value, name) => {
   const list = Array.isArray(value) ? entriesOf(value, LIMITS.names, tooMany(name, LIMITS.names)) : null;
@@ -41,19 +83,31 @@ function checkedSets({ edits, checkedInput }, value, limits) {
     return list.map((set, i) => edits(set, `${name}[${i}]`, limits));
   }
   const { each, from: other, ...edit } = typeof value === 'object' && value ? value : {};
-  if (each !== 'position' && each !== 'head')
+  if (!['position', 'head', 'index'].includes(each))
     fail(
       'bad-option',
-      `${name} is ${show(value)}, expected a list of lists of edits, or { at, each: 'position' | 'head' }`,
+      `${name} is ${show(value)}, expected a list of lists of edits, or { at, each: 'position' | 'head' | 'index' }`,
     );
   const changes = ['scale', 'set', 'add', 'project', 'mean'].some((change) => (edit[change] ?? null) !== null);
   const [checked] = edits([changes ? edit : { ...edit, scale: 0 }], name, limits);
   return {
     ...checked,
     each,
-    ...(other !== undefined && { from: checkedInput(other, 'input from', limits), scale: undefined }),
+    ...(other !== undefined && { from: checkedInput(other, 'input from', limits, true), scale: undefined }),
   };
 }
+
+/** Places of a path: names of points, or { at, head }. @type {OptionCheck} */
+const places = (value, name) => {
+  const list = Array.isArray(value) ? entriesOf(value, LIMITS.names, tooMany(name, LIMITS.names)) : null;
+  if (!list?.length) return fail('bad-option', `${name} is ${show(value)}, expected a list of points or { at, head }`);
+  return list.map((place, i) => {
+    const { at, head, ...others } = typeof place === 'string' ? { at: place, head: undefined } : (place ?? {});
+    if (!isWord(at) || Object.keys(others).length)
+      fail('bad-option', `${name}[${i}] is ${show(place)}, expected the name of a point or { at, head }`);
+    return { at, ...(head !== undefined && { head: number(head, `${name}[${i}].head`, null) }) };
+  });
+};
 
 /**
  * The options of each call.
@@ -61,17 +115,20 @@ function checkedSets({ edits, checkedInput }, value, limits) {
  * @returns {Record<string, Record<string, OptionCheck>>}
  */
 function optionsOf(checks) {
-  const { PASS_OPTIONS, checkedInput, inRange } = checks;
+  const { PASS_OPTIONS, checkedInput, edits, inRange } = checks;
   const of = metricOf(checks);
   const from = (/** @type {any} */ value, /** @type {string} */ _, /** @type {Limits} */ limits) =>
-    checkedInput(value, 'input from', limits);
+    checkedInput(value, 'input from', limits, true);
+  const { source: _, sourceMask: __, ...WITHOUT_SOURCE } = PASS_OPTIONS;
   const steps = (/** @type {any} */ value, /** @type {string} */ name) => inRange(name, value, 1, 4096, true);
   return {
     matrix: {},
-    circuit: {},
-    headScores: { signal },
+    circuit: { copying: flag },
+    headScores: { edits, signal },
+    provenance: { signal },
     sweep: { ...PASS_OPTIONS, metric: of },
-    gradients: { ...PASS_OPTIONS, of, at: names },
+    pathPatching: { ...WITHOUT_SOURCE, metric: of, from, senders: places, receivers: places, throughMlps: flag },
+    gradients: { ...PASS_OPTIONS, edits, of, at: names },
     attributionPatching: { ...PASS_OPTIONS, of, at: names, from, check: flag },
     integratedGradients: { ...PASS_OPTIONS, of, steps },
   };
@@ -89,12 +146,15 @@ function optionsOf(checks) {
 export async function checkedCall(checks, call, args, options, limits) {
   const known = optionsOf(checks);
   const [rest, hooks] = checks.callOptions(call, options, limits, known);
-  for (const name of ['metric', 'of', 'at', 'from'])
+  for (const name of ['metric', 'of', 'at', 'from', 'senders', 'receivers'])
     if (name in known[call] && rest[name] === undefined) fail('bad-option', `${call} needs the option ${name}`);
   if (call === 'matrix') return [[checkedText(args[0], 'the name of a weight', LIMITS.word)], hooks];
-  if (call === 'circuit') return [[number(args[0], 'layer', null), number(args[1], 'head', null), args[2]], hooks];
-  if (call === 'headScores') return [[], hooks];
-  const read = checks.checkedInput(args[0], 'input', limits);
+  if (call === 'circuit')
+    return [[number(args[0], 'layer', null), number(args[1], 'head', null), args[2], rest], hooks];
+  if (call === 'headScores') return [[rest], hooks];
+  if (call === 'provenance') return [[], hooks];
+  const read = checks.checkedInput(args[0], 'input', limits, call !== 'integratedGradients');
+  if (call === 'pathPatching') return [[read, rest], hooks];
   if (call === 'sweep') return [[read, { ...rest, editSets: checkedSets(checks, args[1], limits) }], hooks];
   return [[read, { ...rest, module: await checks.trainerModule() }], hooks];
 }

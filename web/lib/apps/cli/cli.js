@@ -12,6 +12,7 @@ import {
   commandOf,
   generateOptions,
   loadOptions,
+  numeric,
   optionNamed,
   portOf,
   usageMessage,
@@ -193,7 +194,8 @@ async function lab(name, o) {
   const { modelOfLab, runLab } = await import('./run_lab.js');
   const file = await modelOfLab(name);
   const { seed } = await generateOptions({ seed: o.seed });
-  const options = { seed, size: o.short ? /** @type {const} */ ('short') : /** @type {const} */ ('full') };
+  const seeds = o.seeds === undefined ? undefined : numeric(o.seeds, 'seeds');
+  const options = { seed, seeds, size: o.short ? /** @type {const} */ ('short') : /** @type {const} */ ('full') };
   if (file === null) return runLab(name, options, o);
   await withModel(o, (model, signal) => runLab(name, { ...options, model, signal }, o), file);
 }

@@ -43,7 +43,7 @@ export const COMMANDS = {
     does: 'replicate a published finding; without NAME list the labs',
     example: 'glassformer lab induction --short',
     words: [1, 2],
-    options: ['json', 'short', 'seed', ...LOADING],
+    options: ['json', 'short', 'seed', 'seeds', ...LOADING],
   },
   serve: {
     usage: '[options]',
@@ -125,6 +125,7 @@ glassformer COMMAND --help shows the options of a command, with an example.
       --json             print the result as JSON instead of text
       --progress         show download progress even if standard error is not a terminal
       --short            with lab: a short trial run (seconds instead of minutes)
+      --seeds N          with lab: run with N seeds, and report means with intervals (default 1)
   -q, --quiet            print only errors to standard error
 
       --port N           with serve: the port on 127.0.0.1 (default 8080)

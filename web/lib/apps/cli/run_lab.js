@@ -21,7 +21,7 @@ export async function modelOfLab(name) {
 
 /**
  * @param {string} name
- * @param {{model?: Model, seed?: number, size: 'full' | 'short', signal?: AbortSignal}} options
+ * @param {{model?: Model, seed?: number, seeds?: number, size: 'full' | 'short', signal?: AbortSignal}} options
  * @param {{json?: boolean, quiet?: boolean}} o
  */
 export async function runLab(name, options, { json, quiet }) {
@@ -34,11 +34,13 @@ export async function runLab(name, options, { json, quiet }) {
       if (json) return printLine(JSON.stringify(result, null, 2));
       for (const { claim, source, expected, measured, holds } of result.claims)
         printLine(`${claim} (${source})\n  expected: ${expected}\n  measured: ${measured}\n  ${verdict(holds)}\n`);
-      return console.log(`seed ${result.seed}, ${result.seconds.toFixed(0)} seconds`);
+      const seeds = result.seeds ? `seeds ${result.seeds[0]} to ${result.seeds.at(-1)}` : `seed ${result.seed}`;
+      return console.log(`${seeds}, ${result.seconds.toFixed(0)} seconds`);
     }
     if (!quiet && value.doing !== doing) process.stderr.write(`${Math.round(100 * value.progress)} % ${value.doing}\n`);
     doing = value.doing;
   }
 }
 
-const verdict = (/** @type {boolean} */ holds) => (holds ? 'it holds here' : 'it does not hold here');
+const verdict = (/** @type {boolean | null} */ holds) =>
+  holds === null ? 'it is inconclusive here: seeds differ' : holds ? 'it holds here' : 'it does not hold here';

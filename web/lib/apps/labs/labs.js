@@ -1,5 +1,6 @@
 // labs.js - published findings about transformers, each a lab that measures its claims again: `glassformer/labs`
 import { GlassformerError } from '../../api/index.js';
+import { joinedClaims } from './lab_seeds.js';
 
 /** @import { Model } from '../../api/index.js' */
 /**
@@ -16,12 +17,13 @@ import { GlassformerError } from '../../api/index.js';
  * @property {Change} change     the one thing that a visitor can change
  * @property {(options: RunOptions) => AsyncGenerator<LabReport, LabOutcome, void>} run  model: of a lab that names one
  */
-/** @typedef {Required<Omit<LabOptions, 'signal'>> & {signal?: AbortSignal}} RunOptions */
+/** @typedef {Required<Omit<LabOptions, 'signal' | 'seeds'>> & {signal?: AbortSignal}} RunOptions */
 /** @typedef {{title: string, values: number[], default: number}} Change what a run is given as `change` */
 /**
  * @typedef {object} LabOptions
  * @property {Model} [model]     loaded from the lab's file; it stays the caller's
  * @property {number} [seed]     default 1
+ * @property {number} [seeds]    runs, with as many seeds from `seed` on; default 1
  * @property {'full' | 'short'} [size]  default 'full'; 'short' is for tests: seconds, and no finding
  * @property {number} [change]   one of the values of Lab.change; default: its default
  * @property {AbortSignal} [signal]
@@ -51,13 +53,19 @@ import { GlassformerError } from '../../api/index.js';
  * @typedef {{found: [string, boolean][], trained?: {name: string, bytes: Uint8Array}[]}} LabOutcome
  */
 /**
- * A sentence of a finding beside what was measured.
- * @typedef {{claim: string, source: string, expected: string, measured: string, holds: boolean}} Claim
+ * A sentence of a finding beside what was measured: over several seeds the means with their 95 % intervals. holds: null
+ * where seeds differ, which is inconclusive; runs: what each of several seeds gave
+ * @typedef {{claim: string, source: string, expected: string, measured: string, holds: boolean | null,
+ *   runs?: {seed: number, measured: string, holds: boolean}[]}} Claim
  */
 /**
- * What `runLab` ends with. seconds: without those of the reader.
- * @typedef {{lab: string, seed: number, seconds: number, claims: Claim[], trained?: LabOutcome['trained']}} LabResult
+ * What `runLab` ends with. seed: the first of `seeds`, which are given where there are several; seconds: without those
+ * of the reader; provenance: of the model that was given (Model.provenance); trained: with the last seed
+ * @typedef {{lab: string, seed: number, seeds?: number[], seconds: number, claims: Claim[],
+ *   provenance?: import('../../api/index.js').Provenance, trained?: LabOutcome['trained']}} LabResult
  */
+/** Most seeds of a run. */
+const MOST_SEEDS = 100;
 
 /** @type {Record<string, () => Promise<{lab: Lab}>>} */
 const MODULES = {
@@ -99,25 +107,64 @@ export async function openLab(name) {
  * @returns {AsyncGenerator<LabReport, LabResult, void>}
  * @throws {GlassformerError} at the first report: `not-found`, `bad-option`; the reason of the signal
  */
-export async function* runLab(name, { model, seed = 1, size = 'full', change, signal } = {}) {
+export async function* runLab(name, { model, seed = 1, seeds = 1, size = 'full', change, signal } = {}) {
   const lab = await openLab(name);
   if (lab.model && !model)
     throw new GlassformerError('bad-option', `the lab ${name} needs the option model, loaded from ${lab.model}`);
   if (change !== undefined && !lab.change.values.includes(change))
     throw new GlassformerError('bad-option', `change is ${change}, expected one of ${lab.change.values.join(', ')}`);
-  const options = { seed, size, change: change ?? lab.change.default, signal };
-  const run = lab.run({ ...options, model: /** @type {Model} */ (model) });
+  if (!(Number.isInteger(seeds) && seeds >= 1 && seeds <= MOST_SEEDS))
+    throw new GlassformerError('bad-option', `seeds is ${seeds}, expected 1 to ${MOST_SEEDS}`);
+  const all = Array.from({ length: seeds }, (_, i) => seed + i);
+  const options = { model: /** @type {Model} */ (model), size, change: change ?? lab.change.default, signal };
+  /** @type {Claim[][]} */
+  const runs = [];
+  let seconds = 0;
+  /** @type {LabOutcome['trained']} */
+  let trained;
+  for (const [i, own] of all.entries()) {
+    const steps = runOne(lab, { ...options, seed: own });
+    try {
+      for (;;) {
+        const { done, value } = await steps.next();
+        if (done) {
+          runs.push(value.claims);
+          seconds += value.seconds;
+          trained = value.trained;
+          break;
+        }
+        const doing = seeds > 1 ? `seed ${own}: ${value.doing}` : value.doing;
+        yield { ...value, progress: (i + value.progress) / seeds, doing };
+      }
+    } finally {
+      await steps.return(/** @type {any} */ (undefined));
+    }
+  }
+  const many = seeds > 1 && { seeds: all };
+  const claims = many ? joinedClaims(all, runs) : runs[0];
+  const provenance = lab.model && model ? await model.provenance({ signal }) : undefined;
+  return { lab: name, seed, ...many, seconds, claims, ...(provenance && { provenance }), ...(trained && { trained }) };
+}
+
+/**
+ * A run with one seed.
+ * @param {Lab} lab
+ * @param {RunOptions} options
+ * @returns {AsyncGenerator<LabReport, {claims: Claim[], seconds: number, trained?: LabOutcome['trained']}, void>}
+ */
+async function* runOne(lab, options) {
+  const run = lab.run(options);
   let ms = 0;
   try {
     for (;;) {
-      signal?.throwIfAborted();
+      options.signal?.throwIfAborted();
       const start = performance.now();
       const { done, value } = await run.next();
       ms += performance.now() - start;
       if (done) {
-        const { found, ...trained } = value;
+        const { found, trained } = value;
         const claims = lab.claims.map((claim, i) => ({ ...claim, measured: found[i][0], holds: found[i][1] }));
-        return { lab: name, seed, seconds: ms / 1000, claims, ...trained };
+        return { claims, seconds: ms / 1000, trained };
       }
       yield value;
     }

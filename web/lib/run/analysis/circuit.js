@@ -17,9 +17,8 @@ import { eigenvalues, singularValues } from './spectra.js';
  * @property {Tensor} matrix  'OV': [d_model, d_model], what the head adds to the stream for each component that it
  *   reads, [in, out]; 'QK': the raw score of a query's and a key's components, [query, key]
  * @property {number[]} singularValues  the d_head largest; the others are 0
- * @property {number} [copying]  of 'OV': sum of the eigenvalues of embedding, circuit and head together, over the sum
- *   of their absolute values: 1 where each token raises its own logit, -1 where it lowers it. The gain of the final
- *   norm is not part of it
+ * @property {number} [copying]  of 'OV': sum of the eigenvalues of embedding, circuit, gain of the final norm and head
+ *   together, over the sum of their absolute values: 1 where each token raises its own logit, -1 where it lowers it
  */
 
 /**
@@ -69,9 +68,10 @@ const dot = (/** @type {Float64Array} */ a, /** @type {Float64Array} */ b) => {
  * @param {number} layer
  * @param {number} head
  * @param {'OV' | 'QK'} kind
+ * @param {{copying?: boolean}} [options]
  * @returns {Circuit}
  */
-export function circuit(model, layer, head, kind) {
+export function circuit(model, layer, head, kind, { copying: isCopying = true } = {}) {
   const c = model.config;
   if (c.kind === 'encoder_decoder') fail('unsupported', 'circuits of an encoder_decoder are not implemented');
   numberInRange('layer', layer, 0, c.n_layers - 1, true);
@@ -100,8 +100,32 @@ export function circuit(model, layer, head, kind) {
   return {
     matrix: whole,
     singularValues: values,
-    ...(kind === 'OV' && !c.n_labels && { copying: copying(model, a, b) }),
+    ...(kind === 'OV' && isCopying && !c.n_labels && { copying: copying(model, a, b) }),
   };
+}
+
+/**
+ * The products of each row of a matrix with vectors, four rows of which are read at a time.
+ * @param {Float64Array} row
+ * @param {Float64Array[]} vectors
+ * @param {Float64Array} out  [vectors]
+ */
+function products(row, vectors, out) {
+  const n = row.length;
+  let k = 0;
+  for (; k + 4 <= vectors.length; k += 4) {
+    const [a, b, c, d] = [vectors[k], vectors[k + 1], vectors[k + 2], vectors[k + 3]];
+    let [s, t, u, v] = [0, 0, 0, 0];
+    for (let j = 0; j < n; j++) {
+      const x = row[j];
+      s += a[j] * x;
+      t += b[j] * x;
+      u += c[j] * x;
+      v += d[j] * x;
+    }
+    [out[k], out[k + 1], out[k + 2], out[k + 3]] = [s, t, u, v];
+  }
+  for (; k < vectors.length; k++) out[k] = dot(vectors[k], row);
 }
 
 /**
@@ -114,14 +138,17 @@ function copying(model, a, b) {
   const c = model.config;
   const [embed, headRow] = [rowOf(model, 'embed.weight'), rowOf(model, 'head.weight')];
   if (c.d_embed && c.d_embed !== c.d_model) fail('unsupported', 'the copying score with a projection of the embedding');
-  const product = a.map(() => new Float64Array(a.length));
+  const gain = c.final_norm && c.use_final_norm && c.norm_gain ? weight(model, 'final_norm.weight') : null;
+  const written = gain ? b.map((row) => row.map((x, j) => x * gain[j])) : b;
+  const n = a.length;
+  const product = a.map(() => new Float64Array(n));
+  const [from, to] = [new Float64Array(n), new Float64Array(n)];
   for (let t = 0; t < c.vocab_size; t++) {
-    const read = Float64Array.from(tensorRow(model.engine, embed, t, c.d_model));
-    const written = Float64Array.from(tensorRow(model.engine, headRow, t, c.d_model));
-    const [from, to] = [a.map((row) => dot(row, read)), b.map((row) => dot(row, written))];
-    for (let i = 0; i < to.length; i++) for (let j = 0; j < from.length; j++) product[i][j] += to[i] * from[j];
+    products(Float64Array.from(tensorRow(model.engine, embed, t, c.d_model)), a, from);
+    products(Float64Array.from(tensorRow(model.engine, headRow, t, c.d_model)), written, to);
+    for (let i = 0; i < n; i++) for (let j = 0; j < n; j++) product[i][j] += to[i] * from[j];
   }
   const values = eigenvalues(product);
-  const sum = values.reduce((n, [re]) => n + re, 0);
-  return sum / values.reduce((n, [re, im]) => n + Math.hypot(re, im), 0);
+  const sum = values.reduce((all, [re]) => all + re, 0);
+  return sum / values.reduce((all, [re, im]) => all + Math.hypot(re, im), 0);
 }

@@ -1,13 +1,15 @@
 // gradients.js - gradients of a loaded model at points and weights, and what is computed from them
 //
 // Attribution patching: Nanda 2023, "Attribution Patching: Activation Patching At Industrial Scale".
+import { applyEdits, withMeans } from '../inspect/edits.js';
 import { forwardOne } from '../inspect/forward.js';
 import { matches } from '../inspect/capture.js';
 import { Yielder } from '../../base/event_loop.js';
 import { fail } from '../../base/errors.js';
 import { remembered } from '../../base/lazy_value.js';
 import { inFloats } from './float_copy.js';
-import { placeOf } from './metric.js';
+import { averaged } from '../inspect/average.js';
+import { SequenceMetric } from './metric.js';
 import { sweep } from './sweep.js';
 
 /** @import { Tensor } from '../../engine/engine.js' */
@@ -19,7 +21,10 @@ import { sweep } from './sweep.js';
  * @typedef {object} Gradients
  * @property {number} value  what was differentiated, computed in f32: a model in 8 bits or fewer has another, since it
  *   rounds activations too
- * @property {Record<string, Tensor>} gradients  by name, each with the shape of its values
+ * @property {Record<string, Tensor>} gradients  by name, each with the shape of its values; at a point that is edited
+ *   by the changed values
+ * @property {number} [n]  of several inputs: their number; the values are means over them
+ * @property {{value: number, gradients: Record<string, Tensor>}} [standardError]  of these means
  */
 /**
  * The result of `attributionPatching`.
@@ -29,6 +34,8 @@ import { sweep } from './sweep.js';
  *   were set there, for each position and head: the shape of the point without its last axis
  * @property {number} [spearman]  with `check`: the rank correlation of the estimates with real patching
  * @property {Record<string, Tensor>} [effects]  with `check`: the changes by real patching
+ * @property {number} [n]  of several inputs: their number; the values are means over them
+ * @property {Omit<PatchEstimates, 'n' | 'standardError'>} [standardError]  of these means
  */
 
 /** The copies, by the weights of a model. @type {WeakMap<object, Promise<Differentiator>>} */
@@ -72,15 +79,29 @@ export function idsOf(model, input, o) {
 /**
  * @param {LoadedModel} model
  * @param {any} input
- * @param {Record<string, any>} o  of, at, source, module
+ * @param {Record<string, any>} o  of, at, edits, source, module
+ * @param {Hooks} hooks
+ * @returns {Promise<Gradients>}
+ */
+export const gradients = (model, input, o, hooks) =>
+  averaged(input, o, (one, own) => gradientsOf(model, one, own, hooks));
+
+/**
+ * The gradients of one input.
+ * @param {LoadedModel} model
+ * @param {any} input
+ * @param {Record<string, any>} o
  * @param {Hooks} [hooks]
  * @param {number} [embedding]  factor of the token embedding
  * @returns {Promise<Gradients>}
  */
-export async function gradients(model, input, o, { signal } = {}, embedding = 1) {
+export async function gradientsOf(model, input, o, { signal } = {}, embedding = 1) {
   const { ids, source } = idsOf(model, input, o);
-  const place = placeOf(model, o.of, ids.length);
-  if (place.row < 0) model.requireDecoder('gradients of a loss');
+  const yielder = new Yielder(signal);
+  const metric = await SequenceMetric.of(model, o.of, ids.length, o, yielder);
+  if (metric.isLoss) model.requireDecoder('gradients of a loss');
+  const seen = metric.nothing();
+  if (!metric.isLinear) await noteLogits(model, metric, ids, source, o, embedding, seen);
   const points = await model.points();
   const { rows } = model.table;
   const chosen = /** @type {string[]} */ (o.at).map((name) => {
@@ -98,7 +119,9 @@ export async function gradients(model, input, o, { signal } = {}, embedding = 1)
   try {
     for (const p of wanted) copy.want(p, true);
     for (const i of weights) copy.wantWeight(i, true);
-    const value = copy.ask(place, ids, source, embedding);
+    if (o.edits?.length) await applyTo(copy, model, ids, o, yielder);
+    const sum = copy.ask(metric.terms(seen), ids, source, embedding);
+    const value = metric.isLinear ? sum : metric.read(seen);
     for (const p of wanted) {
       const { data, dims } = copy.at(p);
       found[p.name] = { data, shape: 'QKRS'.includes(p.axes) ? dims : dims.slice(0, 2) };
@@ -113,9 +136,46 @@ export async function gradients(model, input, o, { signal } = {}, embedding = 1)
     }
     return { value, gradients: found };
   } finally {
+    copy.restore();
     for (const p of wanted) copy.want(p, false);
     for (const i of weights) copy.wantWeight(i, false);
   }
+}
+
+/**
+ * The logits that a metric reads which is no sum of them, in f32 as the gradients.
+ * @param {LoadedModel} model
+ * @param {SequenceMetric} metric
+ * @param {number[]} ids
+ * @param {number[]} source
+ * @param {Record<string, any>} o
+ * @param {number} embedding
+ * @param {import('./metric.js').Seen} seen
+ */
+async function noteLogits(model, metric, ids, source, { edits = [] }, embedding, seen) {
+  const at = model.config.kind === 'encoder_decoder' ? 'decoder.hook_embed' : 'hook_embed';
+  const all = embedding === 1 ? edits : [{ at, scale: embedding }, ...edits];
+  const options = { edits: all, source: source.length ? source : undefined, logits: metric.rows };
+  const { logits } = await inFloats(model, (copy) => forwardOne(copy, ids, options, new Yielder()));
+  const { data } = /** @type {Tensor} */ (logits);
+  metric.rows.forEach((row, i) => seen.logits.set(row, data.subarray(i * metric.width, (i + 1) * metric.width)));
+  metric.remember(seen);
+}
+
+/**
+ * Puts the edits of the options into the passes of gradients.
+ * @param {Differentiator} copy
+ * @param {LoadedModel} model
+ * @param {number[]} ids
+ * @param {Record<string, any>} o
+ * @param {Yielder} yielder
+ */
+async function applyTo(copy, model, ids, o, yielder) {
+  if (o.edits.some((/** @type {any} */ edit) => edit.direction))
+    fail('unsupported', 'gradients with an edit of a feature are not implemented');
+  const edits = await withMeans(model, o, (text, options) => forwardOne(model, text, options, yielder));
+  const n = ids.length;
+  applyEdits(copy.edited, await model.points(), edits, { own: n, source: 0, end: n });
 }
 
 /**
@@ -125,8 +185,19 @@ export async function gradients(model, input, o, { signal } = {}, embedding = 1)
  * @param {Hooks} hooks
  * @returns {Promise<PatchEstimates>}
  */
-export async function attributionPatching(model, input, o, hooks) {
-  const { value, gradients: slopes } = await gradients(model, input, o, hooks);
+export const attributionPatching = (model, input, o, hooks) =>
+  averaged(input, o, (one, own) => patchEstimatesOf(model, one, own, hooks));
+
+/**
+ * The estimates of one input.
+ * @param {LoadedModel} model
+ * @param {any} input
+ * @param {Record<string, any>} o
+ * @param {Hooks} hooks
+ * @returns {Promise<PatchEstimates>}
+ */
+async function patchEstimatesOf(model, input, o, hooks) {
+  const { value, gradients: slopes } = await gradientsOf(model, input, o, hooks);
   const { ids, source } = idsOf(model, input, o);
   const other = model.ids(o.from, 'input from', o.addSpecialTokens);
   if (other.length !== ids.length)

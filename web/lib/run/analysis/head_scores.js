@@ -39,17 +39,18 @@ export function repeatedTokens(context, vocab, begin) {
 
 /**
  * @param {LoadedModel} model
+ * @param {{edits?: import('../inspect/edits.js').Edit[]}} o
  * @param {import('../calls.js').Hooks} hooks
  * @returns {Promise<HeadScores[][]>} [layer][head]
  */
-export async function headScores(model, { signal }) {
+export async function headScores(model, { edits }, { signal }) {
   const { kind, causal, vocab_size: vocab, n_layers: layers, n_heads: heads } = model.config;
   if (kind !== 'decoder' || !causal || vocab < 3 || model.contextLength < 3)
     fail('unsupported', 'head scores are those of a causal decoder with at least 3 tokens and 3 positions');
   const ids = repeatedTokens(model.contextLength, vocab, model.special.bos ?? 0);
   const n = ids.length;
   const copy = (n - 1) / 2;
-  const options = { capture: ['blocks.*.attn.hook_pattern'], logits: 'none' };
+  const options = { edits, capture: ['blocks.*.attn.hook_pattern'], logits: 'none' };
   const { captured } = await forwardOne(model, ids, options, new Yielder(signal));
   return Array.from({ length: layers }, (_, layer) => {
     const { data } = captured[`blocks.${layer}.attn.hook_pattern`];

@@ -9,7 +9,7 @@
 // difference of the metric, and the part whose estimate differs most from it is halved, on a scale of logarithms.
 import { forwardOne } from '../inspect/forward.js';
 import { Yielder } from '../../base/event_loop.js';
-import { gradients, idsOf } from './gradients.js';
+import { gradientsOf, idsOf } from './gradients.js';
 
 /** @import { Tensor } from '../../engine/engine.js' */
 /** @import { LoadedModel } from '../loaded_model.js' */
@@ -91,7 +91,7 @@ async function pathOf(model, input, o, hooks) {
   const { data: embedding, shape } = captured[at];
   const path = async (/** @type {number} */ factor) => {
     path.taken++;
-    const { value, gradients: found } = await gradients(model, ids, { ...o, at: [at] }, hooks, factor);
+    const { value, gradients: found } = await gradientsOf(model, ids, { ...o, at: [at] }, hooks, factor);
     const slopes = new Float64Array(shape[0]);
     for (let i = 0; i < embedding.length; i++) slopes[Math.floor(i / shape[1])] += found[at].data[i] * embedding[i];
     await yielder.yieldIfDue();

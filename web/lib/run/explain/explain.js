@@ -45,8 +45,9 @@ import { typedIds } from '../inspect/typed_ids.js';
  *   divisor: number,
  *   cap?: number,
  *   computed: number,
+ *   edited?: true,
  * }} Explanation
- *   value: the engine's; computed: from the terms, in double precision; how: the way in which the terms are combined.
+ *   edited: an edit of the call names this point: the terms give the value before it. value: the engine's; computed: from the terms, in double precision; how: the way in which the terms are combined.
  *   sum: (t1 + t2 + ...) / divisor. tanh: cap tanh((t1 + ...) / divisor / cap), a soft cap or with cap 1 a tanh.
  *   product: t1 t2. share: the cell's own term / divisor, the sum of all terms. root: sqrt((t1 + ...) / divisor), one
  *   term is the epsilon. activation: a function of the only term. given: read from a table. masked: -inf or 0, because
@@ -59,12 +60,12 @@ import { typedIds } from '../inspect/typed_ids.js';
  * @param {LoadedModel} model
  * @param {any} input  text or ids
  * @param {Omit<Cell, 'position'> & {position?: number, source?: any, sourceMask?: any, addSpecialTokens?: boolean,
- *   allowNonFinite?: boolean}} options at: a point's name, or 'logits' (index: a token id)
+ *   allowNonFinite?: boolean, edits?: import('../inspect/edits.js').Edit[]}} options at: a point's name, or 'logits' (index: a token id)
  * @param {import('../calls.js').Hooks} hooks
  * @returns {Promise<Explanation>}
  */
 export async function explain(model, input, options, { signal } = {}) {
-  const { at, source, sourceMask, allowNonFinite } = options;
+  const { at, source, sourceMask, edits, allowNonFinite } = options;
   if (typeof at !== 'string')
     fail('bad-option', `at is ${show(at)}, expected what explain explains: the name of a point, or 'logits'`);
   const points = await model.points();
@@ -74,10 +75,12 @@ export async function explain(model, input, options, { signal } = {}) {
   const { ids, types } = typedIds(model, input, 'input', options);
   const sourceIds = source === undefined ? [] : model.ids(source, 'source');
   const pass = new PassValues(model, names, at, { ids, types }, sourceIds);
-  const observed = { source, sourceMask, types, allowNonFinite, capture: pass.captureNames() };
+  const observed = { source, sourceMask, edits, types, allowNonFinite, capture: pass.captureNames() };
   const { captured, logits } = await forwardOne(model, ids, observed, new Yielder(signal));
   pass.captured = captured;
-  return explainCell(pass, at === 'logits' ? /** @type {Tensor} */ (logits) : captured[at], options);
+  const explained = explainCell(pass, at === 'logits' ? /** @type {Tensor} */ (logits) : captured[at], options);
+  const isEdited = at !== 'logits' && edits?.some((edit) => points.matchOne(edit.at).some(({ name }) => name === at));
+  return { ...explained, ...(isEdited && { edited: true }) };
 }
 
 /**

@@ -20,8 +20,8 @@ import { weight } from './weight.js';
  * One term of a logit.
  * @typedef {object} Part
  * @property {string} name embed, pos_embed, token_type_embed, blocks.0.attn.head.3, blocks.0.ffn, blocks.0.attn.o.bias,
- *   final_norm.bias, pooler.bias, head.bias, ...
- * @property {'embedding'|'position'|'head'|'ffn'|'bias'} kind
+ *   final_norm.bias, pooler.bias, head.bias, ...; of an edit of the stream the point's name
+ * @property {'embedding'|'position'|'head'|'ffn'|'bias'|'edit'} kind
  * @property {number | null} layer
  * @property {number | null} head
  * @property {number} value  in logits
@@ -48,13 +48,13 @@ const OUTSIDE =
  * makes both linear.
  * @param {LoadedModel} model
  * @param {any} input
- * @param {{token?: number | string, position?: number, source?: any, sourceMask?: any, addSpecialTokens?: boolean}}
- *   options token: default the most likely; position: default the last
+ * @param {{token?: number | string, position?: number, source?: any, sourceMask?: any, addSpecialTokens?: boolean,
+ *   edits?: import('./edits.js').Edit[]}} options  token: default the most likely; position: default the last
  * @param {import('../calls.js').Hooks} hooks
  * @returns {Promise<Attribution>}
  */
 export async function attribution(model, input, options, { signal } = {}) {
-  const { source, sourceMask } = options;
+  const { source, sourceMask, edits = [] } = options;
   const stack = blocksPrefix(model, 'attribution');
   const c = model.config;
   if (c.mlm_head)
@@ -62,11 +62,14 @@ export async function attribution(model, input, options, { signal } = {}) {
   const { ids, types } = typedIds(model, input, 'input', options);
   // a classifier of a whole text has one row of logits
   const position = isLabelPooled(c) ? 0 : positionIn(options.position ?? -1, ids.length);
-  const names = (await model.points()).names;
-  const capture = names.filter((n) => (n.startsWith(`${stack}.`) && OF_BLOCKS.test(n)) || OUTSIDE.test(n));
+  const points = await model.points();
+  const changed = streamPoints(edits.flatMap(({ at }) => points.matchOne(at).map(({ name }) => name)));
+  const capture = points.names.filter(
+    (n) => (n.startsWith(`${stack}.`) && (OF_BLOCKS.test(n) || changed.has(n))) || OUTSIDE.test(n),
+  );
   model.checkLength(ids.length, 'input');
   const read = c.kind === 'encoder' ? encodeAt : passAt;
-  const o = { source, sourceMask, types, capture };
+  const o = { source, sourceMask, types, capture, edits };
   const { logits, captured, row } = await read(model, ids, position, o, signal);
   const token = tokenOf(model, options.token ?? model.engine.top(logits, 1)[0].id);
   const direction = directionOf(model, token);
@@ -116,7 +119,7 @@ function directionOf(model, token) {
  * @param {LoadedModel} model
  * @param {number[]} ids
  * @param {number} position
- * @param {{capture: string[], types: ArrayLike<number> | null}} o
+ * @param {{capture: string[], types: ArrayLike<number> | null, edits: import('./edits.js').Edit[]}} o
  * @param {AbortSignal} [signal]
  */
 async function encodeAt(model, ids, position, o, signal) {
@@ -131,7 +134,7 @@ async function encodeAt(model, ids, position, o, signal) {
  * @param {LoadedModel} model
  * @param {number[]} ids
  * @param {number} position
- * @param {{capture: string[], source?: any, sourceMask?: any}} o
+ * @param {{capture: string[], source?: any, sourceMask?: any, edits: import('./edits.js').Edit[]}} o
  * @param {AbortSignal} [signal]
  * @returns {Promise<{logits: Float32Array, captured: Record<string, Tensor>, row: number}>} row: that of the position
  */
@@ -142,8 +145,9 @@ async function passAt(model, ids, position, o, signal) {
   try {
     await sequence.encodeSource(o, yielder);
     sequence.session.plan(end);
+    await sequence.observe({ ...o, capture: [] }, ids.length, ids.length, yielder);
     await sequence.prefill(ids.slice(0, first), yielder);
-    await sequence.observe(o, end);
+    await sequence.observe({ ...o, edits: [] }, end);
     await sequence.prefill(ids.slice(first, end), yielder);
     const row = position - first;
     const logits = sequence.session.logits(row, 1, headWidth(model.config));
@@ -164,6 +168,28 @@ async function passAt(model, ids, position, o, signal) {
 function rowAt({ data, shape }, row) {
   const width = shape.slice(1).reduce((a, b) => a * b, 1);
   return data.subarray(row * width, (row + 1) * width);
+}
+
+/**
+ * The points of the stream where an edit shows that is no part by itself.
+ * @param {string[]} edited  names of points
+ */
+function streamPoints(edited) {
+  const after = (/** @type {string} */ name) =>
+    ['mid', 'post'].map((at) => name.replace(/hook_(cross_)?attn_out$/, `hook_resid_${at}`));
+  return new Set(edited.flatMap((name) => (/attn_out$/.test(name) ? after(name) : /resid_/.test(name) ? [name] : [])));
+}
+
+/**
+ * What an edit has added to the stream at a captured point, as a part.
+ * @param {VectorPart[]} parts  of the stream
+ * @param {string} name
+ * @param {Float32Array} stream
+ * @param {number} layer
+ */
+function addEdit(parts, name, stream, layer) {
+  const own = Float64Array.from(stream, (x, j) => parts.reduce((left, { vector }) => left - vector[j], x));
+  parts.push(partOf('edit', name, own, layer));
 }
 
 /**
@@ -196,13 +222,17 @@ function streamParts(model, stack, captured, row) {
   }
   for (let l = 0; l < c.n_layers; l++) {
     const block = `${stack}.${l}`;
+    const edited = (/** @type {string} */ point) => captured[point] && addEdit(parts, point, at(point), l);
+    edited(`${block}.hook_resid_pre`);
     if (!c.use_residual && c.parallel_residual) parts = []; // both sublayers make the new stream
     for (const { name, ln, added } of sublayerParts(model, block, l, at, norm)) {
       if (!c.use_residual && !c.parallel_residual) parts = [];
       else if (c.residual_normed && c.use_norm) norm(`${block}.${name}`, `${block}.${ln}`, l);
       parts.push(...added);
       if (c.norm_placement === 'post' && c.use_norm) norm(`${block}.${name}`, `${block}.${ln}`, l);
+      if (ln === 'ln1' && c.ffn !== 'none' && !c.parallel_residual) edited(`${block}.hook_resid_mid`);
     }
+    edited(`${block}.hook_resid_post`);
   }
   if (c.final_norm && c.use_final_norm) norm('final_norm', `${whole}ln_final`, null);
   return parts;

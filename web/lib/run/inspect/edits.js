@@ -5,7 +5,7 @@ import { fail, messageOf, show } from '../../base/errors.js';
 import { LIMITS } from '../../base/checks.js';
 import { numberInRange } from '../generation_defaults.js';
 
-/** @import { EngineSession } from '../../engine/engine_session.js' */
+/** @import { Edited } from '../../engine/engine_captures.js' */
 /** @import { Tensor } from '../../engine/engine.js' */
 /** @import { LoadedModel } from '../loaded_model.js' */
 /** @import { Point, Points } from './capture.js' */
@@ -46,7 +46,7 @@ import { numberInRange } from '../generation_defaults.js';
 
 /**
  * Sets the edits of later passes of a session.
- * @param {EngineSession} session
+ * @param {Edited} session
  * @param {Points} points
  * @param {Edit[]} edits  checked: see call_options.js; with values instead of `mean` and `apply`
  * @param {Room} room

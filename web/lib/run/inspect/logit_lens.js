@@ -37,13 +37,14 @@ const rowsAtOnce = ({ config, contextLength, engine }) =>
  * @param {LoadedModel} model
  * @param {any} input
  * @param {{top?: number, position?: number, source?: any, sourceMask?: any, addSpecialTokens?: boolean, pair?: string,
- *   tokenTypes?: ArrayLike<number>}} options  position: one, negative ones count from the end; default: all
+ *   tokenTypes?: ArrayLike<number>, edits?: import('./edits.js').Edit[]}} options  position: one, negative ones count from
+ *   the end; default: all
  * @param {import('../calls.js').Hooks} hooks
  * @returns {Promise<LensToken[][][]>} [layer][position], the most likely first; the last layer gives the model's own
  *   prediction
  */
 export async function logitLens(model, input, options, { signal } = {}) {
-  const { top = 5, source, sourceMask } = options;
+  const { top = 5, source, sourceMask, edits } = options;
   model.requireTokens('logitLens');
   const stack = blocksPrefix(model, 'logitLens');
   const { n_layers: layers, vocab_size: v, d_model: d } = model.config;
@@ -52,9 +53,12 @@ export async function logitLens(model, input, options, { signal } = {}) {
   const { ids, types } = typedIds(model, input, 'input', options);
   const position = options.position ?? null;
   const [from, n] = position === null ? [0, ids.length] : [positionIn(position, ids.length), 1];
+  const points = edits?.length ? await model.points() : null;
+  if (edits?.some(({ at }) => points?.matchOne(at).some(({ name }) => name.includes('ln_final'))))
+    fail('unsupported', 'logitLens with an edit of the final norm is not implemented');
   const capture = [`${stack}.*.hook_resid_post`];
   const o = { source, sourceMask };
-  const { captured } = await forwardOne(model, ids, { ...o, types, capture, logits: [from] }, yielder);
+  const { captured } = await forwardOne(model, ids, { ...o, edits, types, capture, logits: [from] }, yielder);
   const withText = (/** @type {{id: number, logprob: number}} */ { id, logprob }) => {
     return { id, text: model.tokenText(id), logprob, probability: Math.exp(logprob) };
   };

@@ -2,6 +2,7 @@
 import { logprobs } from '../../engine/engine_captures.js';
 import { Yielder } from '../../base/event_loop.js';
 import { fail } from '../../base/errors.js';
+import { averaged } from './average.js';
 import { withFunctions } from './edits.js';
 import { requireFinite } from './finite_check.js';
 import { forwardOne } from './forward.js';
@@ -13,6 +14,8 @@ import { forwardOne } from './forward.js';
  * @property {number} loss    mean of -ln p over the tokens after the first, in nats a token
  * @property {number} tokens  that were predicted
  * @property {import('../../engine/engine.js').Tensor} [perToken]  [tokens] -ln p of each
+ * @property {number} [n]     of several inputs: their number; the values are means over them
+ * @property {Omit<Loss, 'n' | 'standardError'>} [standardError]  of these means
  */
 
 /**
@@ -27,6 +30,18 @@ export async function loss(model, input, o, { signal }) {
   model.requireDecoder('loss');
   const yielder = new Yielder(signal);
   await yielder.yieldIfDue();
+  return averaged(input, o, (one, own) => lossOf(model, one, own, yielder));
+}
+
+/**
+ * The loss of one input.
+ * @param {LoadedModel} model
+ * @param {any} input
+ * @param {Record<string, any>} o
+ * @param {Yielder} yielder
+ * @returns {Promise<Loss>}
+ */
+async function lossOf(model, input, o, yielder) {
   const ids = model.ids(input, 'input', o.addSpecialTokens);
   model.checkLength(ids.length, 'input');
   if (ids.length < 2) fail('bad-argument', 'the input is one token: a loss needs one that follows it');
