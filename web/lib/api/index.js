@@ -11,6 +11,7 @@
 // worker/model_caller.js is the interface to both. This file, with what it imports at once, is what every page loads:
 // everything else is imported on demand.
 export { Model } from './model.js';
+export { Scan } from './scan.js';
 export { Session } from './session.js';
 export { Steps } from './steps.js';
 export { Training } from './training.js';
@@ -30,6 +31,7 @@ import { configOf, estimate as estimated } from './estimate.js';
 import { cacheOptions, hasStream, loadOptions, checkedSource } from './input/load_options.js';
 import { openModel } from './open_model.js';
 import { packageFiles } from './package_files.js';
+import { Scan } from './scan.js';
 import { Tokenizer } from '../text/tokenizer.js';
 import { Training } from './training.js';
 
@@ -221,6 +223,25 @@ export function dictionary(model, text, options) {
 }
 
 /**
+ * Run thousands of texts, and keep their values at points or statistics of them, in memory bounds: an async iterator of
+ * its progress, with the values of each step. Texts that are longer than the context are cut at it.
+ * @param {Model} model
+ * @param {Iterable<string | Ids> | AsyncIterable<string | Ids>} texts
+ * @param {ScanOptions} options
+ * @returns {Scan}
+ * @throws {GlassformerError} at the first step: `bad-option`, `unknown-point`, `unsupported` for an encoder-decoder
+ * @example
+ * const texts = ['The cat sat on the mat.', 'The dog sat on the log.'];
+ * const neurons = scan(model, texts, { at: 'blocks.1.mlp.hook_post', index: [3, 7], statistic: ['mean', 'top'] });
+ * for await (const { tokens } of neurons) console.log(tokens);
+ * const { mean, top } = (await neurons.result()).points['blocks.1.mlp.hook_post'];
+ * console.log(mean.shape, await model.decode(top[1][0].ids));
+ */
+export function scan(model, texts, options) {
+  return new Scan(model, texts, options);
+}
+
+/**
  * A tensor as a file of numpy (numpy.save).
  * @param {Tensor} tensor
  * @returns {Promise<Uint8Array<ArrayBuffer>>}
@@ -235,13 +256,14 @@ export async function toNpy(tensor) {
 /**
  * Tensors by name, such as `captured`, as a safetensors file.
  * @param {Record<string, Tensor>} tensors
+ * @param {Record<string, string>} [metadata]  texts by name for its header, such as where the values come from
  * @returns {Promise<Uint8Array<ArrayBuffer>>}
  * @example
  * const { captured } = await model.forward([1, 2, 3], { capture: ['*.hook_pattern'] });
  * const bytes = await toSafetensors(captured);
  */
-export async function toSafetensors(tensors) {
-  return (await import('../files/bytes/tensor_files.js')).toSafetensors(tensors);
+export async function toSafetensors(tensors, metadata) {
+  return (await import('../files/bytes/tensor_files.js')).toSafetensors(tensors, metadata);
 }
 
 // ---- types of options and results
@@ -288,10 +310,15 @@ export async function toSafetensors(tensors) {
 /** @typedef {import('../run/analysis/path_patching.js').PathEffects} PathEffects */
 /** @typedef {import('../run/analysis/sweep.js').Grid} Grid */
 /** @typedef {import('../run/analysis/sweep.js').Sweep} Sweep */
+/** @typedef {import('./scan.js').ScanOptions} ScanOptions */
+/** @typedef {import('./scan.js').ScanStep} ScanStep */
+/** @typedef {import('./scan.js').ScanResult} ScanResult */
+/** @typedef {import('./scan.js').PointStatistics} PointStatistics */
+/** @typedef {import('../run/analysis/scan_statistics.js').ScanPlace} ScanPlace */
 /**
  * What identifies a model in a result. glassformer: the version of the package; name: of the file, '' without one;
- * weights: SHA-256 of all weights as they are in memory, in the order of Model.parameters; dtypes: how many of them have
- * each type; kvDtype, backend: as of the model
+ * weights: SHA-256 of all weights as they are in memory, in the order of Model.parameters; dtypes: how many of them
+ * have each type; kvDtype, backend: as of the model
  * @typedef {{glassformer: string, name: string, weights: string, dtypes: Record<string, number>, kvDtype: string,
  *   backend: string}} Provenance
  */

@@ -393,10 +393,24 @@ export class Model {
   }
 
   /**
+   * A batch of a scan: called by scan.
+   * @ignore
+   * @param {readonly (string | Ids)[]} texts
+   * @param {any} options  checked, but for edits
+   * @param {AbortSignal} [signal]
+   */
+  scanTexts(texts, { edits, ...options }, signal) {
+    const long = { ...this.#limits, context: LIMITS.sequences }; // they are cut at the context
+    const list = texts.map((text, i) => checkedInput(text, `text ${options.first + i}`, long));
+    const [checked] = callOptions('logitLens', { edits }, this.#limits);
+    return this.#call('scanTexts', [list, { ...options, ...checked }], { signal });
+  }
+
+  /**
    * How well a model predicts a text: the mean of -ln p of its tokens after the first, in nats a token. Faster than
    * `forward`, because no logits are copied.
-   * @param {string | Ids | readonly (string | Ids)[]} input  at least two tokens; of several the means over them, with n
-   *   and standardError
+   * @param {string | Ids | readonly (string | Ids)[]} input  at least two tokens; of several the means over them, with
+   *   n and standardError
    * @param {ReadOptions & LossExtras} [options]
    * @returns {Promise<import('./index.js').Loss>}
    * @throws {GlassformerError} `unsupported` for an encoder, `context-full`, `unknown-point`, `not-finite`
@@ -645,8 +659,8 @@ export class Model {
    * feed-forward layers stayed as they are (path patching, Wang et al. 2022).
    * @param {string | Ids | readonly (string | Ids)[]} input  of several the means over them, with n and standardError
    * @param {{from: string | Ids | readonly (string | Ids)[], senders: readonly import('./index.js').PathPlace[],
-   *   receivers: readonly import('./index.js').PathPlace[], metric: import('./index.js').Metrics, throughMlps?: boolean,
-   *   addSpecialTokens?: boolean, signal?: AbortSignal}} options  from: an input with as many tokens; senders: places
+   *   receivers: readonly import('./index.js').PathPlace[], metric: import('./index.js').Metrics,
+   *   throughMlps?: boolean, addSpecialTokens?: boolean, signal?: AbortSignal}} options  from: an input with as many tokens; senders: places
    *   such as '*.attn.hook_z' (each head is one) or { at, head }; receivers: places that are changed together, such as
    *   { at: 'blocks.4.attn.hook_q', head: 2 } or the last 'hook_resid_post', for what reaches the logits; throughMlps:
    *   feed-forward layers compute again what they read; default false
@@ -669,8 +683,8 @@ export class Model {
    * of scores and patterns that the mask hides have gradient 0.
    * @param {string | Ids | readonly (string | Ids)[]} input  of several the means over them, with n and standardError
    * @param {ReadOptions & {of: import('./index.js').Metrics, at: readonly string[], edits?: readonly Edit[]}} options
-   *   at: names of points and weights, `*` matches anything; 'hook_embed' gives saliency; edits: of the stream, of q, k, v
-   *   and z, and of the feed-forward layer
+   *   at: names of points and weights, `*` matches anything; 'hook_embed' gives saliency; edits: of the stream, of q, k,
+   *   v and z, and of the feed-forward layer
    * @returns {Promise<import('./index.js').Gradients>}
    * @throws {GlassformerError} `unsupported` for the loss of an encoder, a sourceMask and options that cannot be
    *   trained, `out-of-memory`
@@ -688,8 +702,8 @@ export class Model {
    * another input.
    * @param {string | Ids | readonly (string | Ids)[]} input  of several the means over them, with n and standardError
    * @param {ReadOptions & {of: import('./index.js').Metrics, at: readonly string[],
-   *   from: string | Ids | readonly (string | Ids)[], check?: boolean}} options  from: an input with as many tokens, whose values would be set; check: also patch each
-   *   cell
+   *   from: string | Ids | readonly (string | Ids)[], check?: boolean}} options  from: an input with as
+   *   many tokens, whose values would be set; check: also patch each cell
    * @returns {Promise<import('./index.js').PatchEstimates>}
    * @throws {GlassformerError} those of `gradients` and of `sweep`
    * @example

@@ -48,7 +48,10 @@ export class Differentiator extends Trainer {
     this.x.gf_gradients_want_weight(this.#p, i, on ? 1 : 0);
   }
 
-  /** What addEdit changes in place of a session: later passes. */
+  /**
+   * What addEdit changes in place of a session: later passes.
+   * @returns {import('./engine_captures.js').Edited}
+   */
   get edited() {
     return { engine: this, ptr: this.#p, edit: this.x.gf_gradients_change };
   }

@@ -59,6 +59,7 @@ export const CALLS = {
 
   // research
   matrix: async (model, name) => (await analysis()).matrix(model, name),
+  scanTexts: async (model, texts, options, hooks) => (await analysis()).scanTexts(model, texts, options, hooks),
   provenance: async (model, hooks) => (await analysis()).provenance(model, hooks),
   circuit: async (model, layer, head, kind, options) => (await analysis()).circuit(model, layer, head, kind, options),
   headScores: async (model, options, hooks) => (await analysis()).headScores(model, options, hooks),

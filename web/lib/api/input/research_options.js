@@ -158,3 +158,46 @@ export async function checkedCall(checks, call, args, options, limits) {
   if (call === 'sweep') return [[read, { ...rest, editSets: checkedSets(checks, args[1], limits) }], hooks];
   return [[read, { ...rest, module: await checks.trainerModule() }], hooks];
 }
+
+const STATISTICS = ['mean', 'covariance', 'top', 'histogram'];
+
+/**
+ * The options of scan, checked, with their defaults; edits are checked by the model.
+ * @param {any} options
+ */
+export function scanOptions(options) {
+  const whole = (/** @type {number} */ least, /** @type {number} */ most) =>
+    /** @type {OptionCheck} */ (
+      (value, name) =>
+        Number.isInteger(value) && value >= least && value <= most
+          ? value
+          : fail('bad-option', `${name} is ${show(value)}, expected a whole number from ${least} to ${most}`)
+    );
+  /** @returns {any[]} */
+  const list = (/** @type {any} */ value) =>
+    Array.isArray(value) || ArrayBuffer.isView(value) ? Array.from(/** @type {any} */ (value)) : [value];
+  /** @type {OptionCheck} */
+  const range = (value, name) =>
+    Array.isArray(value) && value.length === 2 && value.every(Number.isFinite) && value[0] < value[1]
+      ? value
+      : fail('bad-option', `${name} is ${show(value)}, expected two numbers, the lower one first`);
+  const index = whole(0, 2 ** 31 - 1);
+  const read = checkedOptions('scan', options, {
+    at: (value, name, limits) => names(list(value), name, limits),
+    statistic: (value, name) => list(value).map((each) => oneOf(...STATISTICS)(each, name, undefined)),
+    values: flag,
+    index: (value, name) => list(value).map((i) => index(i, name, undefined)),
+    from: index,
+    top: whole(1, 1000),
+    bins: whole(1, 10000),
+    range,
+    batch: whole(1, 2 ** 30),
+    edits: (value) => value,
+    addSpecialTokens: flag,
+    signal,
+  });
+  if (!read.at) fail('bad-option', 'scan needs the option at');
+  const statistic = read.statistic ?? [];
+  const defaults = { from: 0, top: 10, bins: 50, batch: 65536, index: null, values: !statistic.length };
+  return /** @type {any} */ ({ ...defaults, ...read, statistic });
+}

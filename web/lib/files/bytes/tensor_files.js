@@ -65,6 +65,8 @@ export function toNpy(tensor) {
 export function toSafetensors(tensors, metadata) {
   if (tensors === null || typeof tensors !== 'object')
     fail('bad-argument', `the tensors are ${show(tensors)}, expected an object with tensors by name`);
+  if (metadata && Object.values(metadata).some((text) => typeof text !== 'string'))
+    fail('bad-argument', `the metadata is ${show(metadata)}, expected texts by name`);
   let at = 0;
   const parts = Object.entries(tensors).map(([name, tensor]) => bytesOf(tensor, name));
   const header = Object.fromEntries(

@@ -1,6 +1,6 @@
 // clean_run.js - a pass without edits, and passes with sets of edits that begin in it. The layers below a set's first
-// edit, and with a causal mask the positions before it, come from the pass without edits: each set runs in a fork of its
-// session.
+// edit, and with a causal mask the positions before it, come from the pass without edits: each set runs in a fork of
+// its session.
 import { runFrom } from '../../engine/engine_captures.js';
 import { Sequence } from '../sequence.js';
 import { SequenceMetric } from './metric.js';

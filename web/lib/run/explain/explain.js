@@ -47,7 +47,8 @@ import { typedIds } from '../inspect/typed_ids.js';
  *   computed: number,
  *   edited?: true,
  * }} Explanation
- *   edited: an edit of the call names this point: the terms give the value before it. value: the engine's; computed: from the terms, in double precision; how: the way in which the terms are combined.
+ *   edited: an edit of the call names this point: the terms give the value before it. value: the engine's; computed:
+ *   from the terms, in double precision; how: the way in which the terms are combined.
  *   sum: (t1 + t2 + ...) / divisor. tanh: cap tanh((t1 + ...) / divisor / cap), a soft cap or with cap 1 a tanh.
  *   product: t1 t2. share: the cell's own term / divisor, the sum of all terms. root: sqrt((t1 + ...) / divisor), one
  *   term is the epsilon. activation: a function of the only term. given: read from a table. masked: -inf or 0, because
@@ -60,7 +61,8 @@ import { typedIds } from '../inspect/typed_ids.js';
  * @param {LoadedModel} model
  * @param {any} input  text or ids
  * @param {Omit<Cell, 'position'> & {position?: number, source?: any, sourceMask?: any, addSpecialTokens?: boolean,
- *   allowNonFinite?: boolean, edits?: import('../inspect/edits.js').Edit[]}} options at: a point's name, or 'logits' (index: a token id)
+ *   allowNonFinite?: boolean, edits?: import('../inspect/edits.js').Edit[]}} options at: a point's name, or
+ *   'logits' (index: a token id)
  * @param {import('../calls.js').Hooks} hooks
  * @returns {Promise<Explanation>}
  */

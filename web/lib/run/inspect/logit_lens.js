@@ -37,8 +37,8 @@ const rowsAtOnce = ({ config, contextLength, engine }) =>
  * @param {LoadedModel} model
  * @param {any} input
  * @param {{top?: number, position?: number, source?: any, sourceMask?: any, addSpecialTokens?: boolean, pair?: string,
- *   tokenTypes?: ArrayLike<number>, edits?: import('./edits.js').Edit[]}} options  position: one, negative ones count from
- *   the end; default: all
+ *   tokenTypes?: ArrayLike<number>, edits?: import('./edits.js').Edit[]}} options  position: one, negative ones count
+ *   from the end; default: all
  * @param {import('../calls.js').Hooks} hooks
  * @returns {Promise<LensToken[][][]>} [layer][position], the most likely first; the last layer gives the model's own
  *   prediction

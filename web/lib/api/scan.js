@@ -1,0 +1,126 @@
+/// <reference lib="esnext.disposable" preserve="true" />
+// scan.js - the public class Scan: thousands of texts at some points of a model, in batches
+import { fail, guardedAsync, show } from '../base/errors.js';
+
+/** @import { Edit, Ids, Model, Tensor } from './index.js' */
+/** @import { ScanPlace, Statistic } from '../run/analysis/scan_statistics.js' */
+/**
+ * @typedef {object} ScanOptions
+ * @property {string | readonly string[]} at   names of points; `*` matches anything
+ * @property {Statistic | readonly Statistic[]} [statistic]  what is kept of the rows: mean (with the variance),
+ *   covariance, top: the strongest places of each column, histogram; without it each step has the values
+ * @property {boolean} [values]  whether each step has the values; default: without a statistic
+ * @property {number | readonly number[]} [index]  columns of the rows, such as neurons; default: all
+ * @property {number} [from]     the first position whose row counts; default 0
+ * @property {number} [top]      places of each column; default 10
+ * @property {number} [bins]     of the histogram; default 50
+ * @property {readonly [number, number]} [range]  of the histogram, whose first and last bin have what lies outside;
+ *   default: of the first text
+ * @property {number} [batch]    characters or ids of a step, at least one text; default 65536
+ * @property {readonly Edit[]} [edits]
+ * @property {boolean} [addSpecialTokens]  default true
+ * @property {AbortSignal} [signal]
+ */
+/**
+ * A step of a scan. windows: with the values, one for each text, or for each piece of a text that is longer than the
+ * context; text: its number; start: position of its first token in the text; values: by point, [row, column], from the
+ * position `from` on
+ * @typedef {{texts: number, tokens: number,
+ *   windows: {text: number, start: number, ids: number[], values: Record<string, Tensor>}[]}} ScanStep
+ */
+/**
+ * What is known of a point. variance, covariance: by n - 1; top: of each column; histogram: counts [column, bin]
+ * @typedef {{rows: number, mean?: Tensor, variance?: Tensor, covariance?: Tensor, top?: ScanPlace[][],
+ *   histogram?: {range: [number, number], counts: Tensor}}} PointStatistics
+ */
+/** @typedef {{texts: number, tokens: number, points: Record<string, PointStatistics>}} ScanResult */
+
+/**
+ * A scan, made by `scan`: an async iterator of its steps. Leaving the loop ends it.
+ * @implements {AsyncIterableIterator<ScanStep>}
+ */
+export class Scan {
+  #steps;
+  /** @type {ScanResult | null} */
+  #result = null;
+
+  /**
+   * Called by scan.
+   * @ignore
+   * @param {Model} model
+   * @param {any} texts
+   * @param {any} options
+   */
+  constructor(model, texts, options) {
+    this.#steps = run(model, texts, options);
+  }
+
+  [Symbol.asyncIterator]() {
+    return this;
+  }
+
+  /** @returns {Promise<IteratorResult<ScanStep, undefined>>} */
+  async next() {
+    const { done, value } = await guardedAsync(() => this.#steps.next());
+    if (!done) return { done, value };
+    if (value) this.#result = value;
+    return { done: true, value: undefined };
+  }
+
+  /** @returns {Promise<IteratorResult<ScanStep, undefined>>} */
+  async return() {
+    await this.#steps.return(/** @type {any} */ (undefined));
+    return { done: true, value: undefined };
+  }
+
+  /**
+   * Scan to the end, where that has not happened yet.
+   * @returns {Promise<ScanResult>}
+   * @throws {GlassformerError} `bad-state` after the loop was left before the end
+   */
+  async result() {
+    while (!(await this.next()).done);
+    return this.#result ?? fail('bad-state', 'the scan was ended before it was done');
+  }
+}
+
+/**
+ * @param {Model} model
+ * @param {any} texts
+ * @param {any} options
+ * @returns {AsyncGenerator<ScanStep, ScanResult, void>}
+ */
+async function* run(model, texts, options) {
+  const { scanOptions } = await import('./input/research_options.js');
+  const { addSums, statisticsOf } = await import('../run/analysis/scan_statistics.js');
+  const { batch: most, signal, ...o } = scanOptions(options);
+  if (typeof texts === 'string' || !(texts?.[Symbol.iterator] || texts?.[Symbol.asyncIterator]))
+    fail('bad-argument', `the texts are ${show(texts)}, expected a list or an iterator of texts or ids`);
+  /** @type {Record<string, import('../run/analysis/scan_statistics.js').PointSums>} */
+  const sums = {};
+  let [count, tokens] = [0, 0];
+  const scanned = async (/** @type {any[]} */ list) => {
+    const known = Object.fromEntries(Object.entries(sums).map(([name, { range }]) => [name, range]));
+    const found = await model.scanTexts(list, { ...o, first: count, ranges: known }, signal);
+    for (const [name, own] of Object.entries(found.sums))
+      if (sums[name]) addSums(sums[name], own, o.top);
+      else sums[name] = own;
+    count += list.length;
+    tokens += found.tokens;
+    return { texts: count, tokens, windows: found.windows };
+  };
+  /** @type {any[]} */
+  let list = [];
+  let size = 0;
+  for await (const text of texts) {
+    if (list.length && size + text.length > most) {
+      yield await scanned(list);
+      [list, size] = [[], 0];
+    }
+    list.push(text);
+    size += text.length;
+  }
+  if (list.length) yield await scanned(list);
+  const points = Object.fromEntries(Object.entries(sums).map(([name, own]) => [name, statisticsOf(own)]));
+  return { texts: count, tokens, points: /** @type {ScanResult['points']} */ (points) };
+}
