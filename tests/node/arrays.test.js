@@ -37,3 +37,12 @@ test('captures in a safetensors file are read back, bit for bit', async () => {
     assert.ok(sameBits(read[name].data, data));
   }
 });
+
+test('texts about the tensors are in the header, and other values are refused', async () => {
+  const metadata = { provenance: '{"seed":1}', prompt: 'Grüße' };
+  const bytes = await toSafetensors({ x: { shape: [1], data: [2] } }, metadata);
+  const length = Number(new DataView(bytes.buffer).getBigUint64(0, true));
+  const header = JSON.parse(Buffer.from(bytes.subarray(8, 8 + length)).toString());
+  assert.deepEqual(header.__metadata__, metadata);
+  await assert.rejects(toSafetensors({}, { seed: 1 }), { code: 'bad-argument', message: /expected texts by name/ });
+});

@@ -660,10 +660,10 @@ export class Model {
    * @param {string | Ids | readonly (string | Ids)[]} input  of several the means over them, with n and standardError
    * @param {{from: string | Ids | readonly (string | Ids)[], senders: readonly import('./index.js').PathPlace[],
    *   receivers: readonly import('./index.js').PathPlace[], metric: import('./index.js').Metrics,
-   *   throughMlps?: boolean, addSpecialTokens?: boolean, signal?: AbortSignal}} options  from: an input with as many tokens; senders: places
-   *   such as '*.attn.hook_z' (each head is one) or { at, head }; receivers: places that are changed together, such as
-   *   { at: 'blocks.4.attn.hook_q', head: 2 } or the last 'hook_resid_post', for what reaches the logits; throughMlps:
-   *   feed-forward layers compute again what they read; default false
+   *   throughMlps?: boolean, addSpecialTokens?: boolean, signal?: AbortSignal}} options  from: an input with as
+   *   many tokens; senders: places such as '*.attn.hook_z' (each head is one) or { at, head }; receivers: places that
+   *   are changed together, such as { at: 'blocks.4.attn.hook_q', head: 2 } or the last 'hook_resid_post', for what
+   *   reaches the logits; throughMlps: feed-forward layers compute again what they read; default false
    * @returns {Promise<import('./index.js').PathEffects>}
    * @throws {GlassformerError} `unsupported` for all but decoders, `unknown-point`, `bad-option`
    * @example
@@ -683,8 +683,8 @@ export class Model {
    * of scores and patterns that the mask hides have gradient 0.
    * @param {string | Ids | readonly (string | Ids)[]} input  of several the means over them, with n and standardError
    * @param {ReadOptions & {of: import('./index.js').Metrics, at: readonly string[], edits?: readonly Edit[]}} options
-   *   at: names of points and weights, `*` matches anything; 'hook_embed' gives saliency; edits: of the stream, of q, k,
-   *   v and z, and of the feed-forward layer
+   *   at: names of points and weights, `*` matches anything; 'hook_embed' gives saliency; edits: of the stream, of q,
+   *   k, v and z, and of the feed-forward layer
    * @returns {Promise<import('./index.js').Gradients>}
    * @throws {GlassformerError} `unsupported` for the loss of an encoder, a sourceMask and options that cannot be
    *   trained, `out-of-memory`
