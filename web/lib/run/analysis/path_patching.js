@@ -34,7 +34,7 @@ const HELD = /\.(attn\.hook_z|hook_mlp_out)$/;
  * @param {LoadedModel} model
  * @param {any} input
  * @param {Record<string, any>} o  from, senders, receivers, throughMlps, metric, addSpecialTokens
- * @param {import('../loaded_model.js').Hooks} hooks
+ * @param {import('../calls.js').Hooks} hooks
  * @returns {Promise<PathEffects>}
  */
 export async function pathPatching(model, input, o, { signal }) {

@@ -28,7 +28,7 @@ async function sumOf({ engine, table: { rows } }, signal) {
  * weights: SHA-256 of all weights as they are in memory, in the order of `parameters`; dtypes: how many of them have
  * each type.
  * @param {LoadedModel} model
- * @param {import('../loaded_model.js').Hooks} hooks
+ * @param {import('../calls.js').Hooks} hooks
  * @returns {Promise<{weights: string, dtypes: Record<string, number>}>}
  */
 export async function provenance(model, { signal }) {

@@ -79,7 +79,7 @@ function columnsOf(rows, width, index, name) {
  * @param {{at: string[], statistic: Statistic[], values: boolean, index: number[] | null, from: number, first: number,
  *   top: number, bins: number, range?: [number, number], ranges: Record<string, [number, number]>,
  *   addSpecialTokens?: boolean, edits?: import('../inspect/edits.js').Edit[]}} o
- * @param {import('../loaded_model.js').Hooks} hooks
+ * @param {import('../calls.js').Hooks} hooks
  * @returns {Promise<ScanBatch>}
  */
 export async function scanTexts(model, texts, o, { signal }) {
