@@ -142,7 +142,7 @@ test('the page of the nanoGPT tutorial writes with a converted checkpoint and dr
   await context.close();
 });
 
-test('the chat answers, and a second message stops or follows', async () => {
+test('the chat of its tutorial answers a message', async () => {
   const { context, page, complaints } = await opened('chat');
   await page.getByText('Ready').waitFor();
   await page.getByRole('textbox').fill('hello');
