@@ -135,6 +135,41 @@ test('what GGUF cannot say is refused by the architecture and the field', async 
   assert.equal(ggufLayout(snaked(model)).architecture, 'llama');
 });
 
+const postNorm = { norm: 'layernorm', norm_placement: 'post', final_norm: false, embed_norm: true, n_token_types: 2 };
+const biased = { bias_qkv: true, bias_attn_out: true, bias_ffn: true };
+const bothSides = { sliding_window: 5, rope_theta: 160000, rope_local_theta: 10000 };
+const ENCODERS = {
+  bert: {
+    ...{ ...postNorm, ...biased, ffn: 'gelu_tanh', position: 'learned', pooler: true, n_kv_heads: 4 },
+    ...{ position_offset: 2, position_pad_id: 1 },
+  },
+  'nomic-bert': { ...postNorm, ffn: 'swiglu', n_kv_heads: 4 },
+  'jina-bert-v3': { ...postNorm, ...biased, ffn: 'gelu_erf', n_kv_heads: 4 },
+  eurobert: {},
+  'modern-bert': {
+    ...{ norm: 'layernorm', bias_norm: false, first_norm: false, embed_norm: true, ffn: 'geglu_tanh', n_kv_heads: 4 },
+    ...{ ...bothSides, window_layers: [false, true, true, false] },
+  },
+  'gemma-embedding': {
+    ...{ ffn: 'geglu_tanh', norm_placement: 'sandwich', qk_norm: true, embedding_scale: 32 ** 0.5 },
+    ...{ ...bothSides, window_layers: [true, true, false] },
+  },
+};
+
+describe('an encoder of each architecture, written without its pooler and read again', () => {
+  for (const [name, fields] of Object.entries(ENCODERS))
+    test(name, async () => {
+      const { config, weights } = randomModel({ ...small, kind: 'encoder', ...fields });
+      const own = { weights: safetensors(weights), config: { model_type: 'glassformer', ...config } };
+      const model = await untilEnd(load(own, { dtype: 'f32' }));
+      assert.equal(ggufLayout(config).architecture, name);
+      const again = await untilEnd(load(await ggufOf(model), { dtype: 'f32' }));
+      const ids = numbers(40, config.vocab_size - 2).map((id) => id + 2); // none of padding
+      const [a, b] = [(await model.forward(ids)).hidden.data, (await again.forward(ids)).hidden.data];
+      assert.ok(distance(a, b) < 1e-4, `${distance(a, b)}`);
+    });
+});
+
 /**
  * The configuration that a header gives, from its metadata and the names of some tensors.
  * @param {string} architecture
