@@ -24,7 +24,6 @@ const FAMILY = {
   gemma3: 'gemma3_text',
   phi2: 'phi',
   gptneox: 'gpt_neox',
-  'command-r': 'cohere',
   'hunyuan-dense': 'hunyuan_v1_dense',
   chatglm: 'glm',
   starcoder: 'gpt_bigcode',

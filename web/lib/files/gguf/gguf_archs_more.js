@@ -3,6 +3,7 @@
 import { eachLayer, repeating, windowFields } from '../../engine/config/layer_flags.js';
 import { ARCHITECTURES, gemmaScale, rms, sandwich, windows } from './gguf_archs.js';
 
+/** @import { Names } from '../../engine/config/tensor_plan.js' */
 /** @import { Architecture, Metadata } from './gguf_archs.js' */
 
 const layerNorm = { norm: 'layernorm', ffn: 'gelu_tanh', position: 'rope', rope_pairs: 'half', bias_norm: true };
@@ -154,7 +155,8 @@ const MORE = {
   starcoder: { fields: { norm: 'layernorm', ffn: 'gelu_tanh', position: 'learned', bias_norm: true } },
   falcon: {
     fields: { ...layerNorm, parallel_residual: true },
-    names: ({ shared_norm: shared }) => (shared ? {} : { norm1: 'attn_norm_2', norm2: 'attn_norm' }),
+    names: ({ shared_norm: shared }) =>
+      /** @type {Names} */ (shared ? {} : { norm1: 'attn_norm_2', norm2: 'attn_norm' }),
     derive: (m) => ({ shared_norm: !m.has('blk.0.attn_norm_2.weight') }),
   },
   mpt: {

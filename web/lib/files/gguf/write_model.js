@@ -39,7 +39,7 @@ const allBias = { bias_qkv: true, bias_attn_out: true, bias_ffn: true, bias_head
 const untied = { tie_word_embeddings: false };
 /**
  * What llama.cpp expects in files of an architecture, beyond what the reader of this project needs.
- * @type {Record<string, Partial<Config> | ((config: Config) => Partial<Config>)}>}
+ * @type {Record<string, Partial<Config> | ((config: Config) => Partial<Config>)>}
  */
 const NEEDS = {
   llama: { bias_head: false },
