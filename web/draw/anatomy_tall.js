@@ -36,8 +36,7 @@ export function tallPicture(parts, width) {
   const middle = first.x + first.width / 2;
   const last = rows[lastOfBlock(parts)];
   const bottom = last.at + last.length + NAME;
-  const at = height - BARS * BAR;
-  const [full, thin] = [Math.min(46, pitch - 14), Math.min(16, (pitch - 12) / 3)];
+  const [at, full, thin] = [height - BARS * BAR, Math.min(46, pitch - 14), Math.min(16, (pitch - 12) / 3)];
   const xOf = (/** @type {number} */ lane) => 4 + pitch * (lane + 0.5);
   return {
     width,
