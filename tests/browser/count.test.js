@@ -39,10 +39,11 @@ countTest('every number of the table of parameters is the library’s, by compon
     const shown = await parts(page, '.parameters tr.group');
     const wanted = keys.map((key) => {
       const own = rows.filter((row) => keyOf(row) === key && !row.tiedTo);
-      return [sum(own.map((row) => row.count)), sum(own.map((row) => row.bytes))];
+      return ['count', 'bytes', 'memoryBytes'].map((name) => sum(own.map((row) => row[name])));
     });
-    const written = ([count, length]) => [int(count), int(length), count ? percent(count / total) : ''].join(' | ');
-    const numbersOf = (row) => [row.count, row.bytes, row.share].join(' | ');
+    const written = ([count, ...sizes]) =>
+      [int(count), ...sizes.map(int), count ? percent(count / total) : ''].join(' | ');
+    const numbersOf = (row) => [row.count, row.bytes, row.resident, row.share].join(' | ');
     assert.deepEqual(shown.map(numbersOf).sort(), wanted.map(written).sort(), by);
     for (const { name, formula, count } of shown) {
       // the numbers of a formula, put in, are the count
@@ -58,7 +59,10 @@ countTest('every number of the table of parameters is the library’s, by compon
     assert.ok(shown.some(({ formula }) => / = \d/.test(formula)));
   }
   const [end] = await parts(page, '.parameters tfoot tr');
-  assert.deepEqual([end.count, end.bytes], [int(total), int(size)]);
+  assert.deepEqual(
+    [end.count, end.bytes, end.resident],
+    [int(total), int(size), int(sum(rows.map((row) => row.memoryBytes)))],
+  );
   assert.ok(end.formula.startsWith(`non-embedding ${int(nonEmbedding)} · `), end.formula);
 });
 
@@ -98,7 +102,7 @@ countTest('every number of the cost of a token is the library’s estimate', asy
   );
   const here = at(length);
   assert.deepEqual(shown.FLOPs, [`2N rule ${si(here.flopsPerToken2N)}`, `exact ${si(here.flopsPerToken)}`]);
-  assert.deepEqual(shown['kv cache'], [`${int(at(1).kvBytes)} B a token`, `${bytes(here.kvBytes)} so far`]);
+  assert.deepEqual(shown['kv cache'], [`${int(at(1).kvBytes)} B per token`, `${bytes(here.kvBytes)} so far`]);
   const { rows } = model.parameters,
     table = rows.find(({ component }) => component === 'embedding');
   // every weight as it is in memory, the tied table whole for the head and one row of it, and the cache

@@ -97,6 +97,7 @@ export const UNMEASURED = say`not measured yet`;
 export const READ = {
   title: say`Parameters`,
   column: say`Read for this token`,
+  how: say`Read from memory for one token: one row of the embedding, all of every other matrix, and of attention the kv cache too. A head that is shared with the embedding reads all of it.`,
 };
 
 /** The table at the foot of the machine. */
@@ -189,12 +190,14 @@ export const OPERATION_NAMES = {
 
 export const TRACE = {
   title: say`One pass, measured`,
-  about: (tokens) => say`${tokensSaid(tokens)} in one pass, timed by the engine`,
+  about: (tokens) => say`${tokensSaid(tokens)} in one pass, timed by the engine; the fastest of several`,
   columns: [say`Operation, all layers`, say`FLOPs`, say`Time`, say`Share of the time`],
   total: say`The whole pass`,
 };
 
 export const MEMORY = {
+  /** @param {number} bytes @param {number} positions  that they hold */
+  room: (bytes, positions) => say`${int(bytes)}, room for ${tokensSaid(positions)}`,
   /** Why weights take more bytes in memory than in the file. @param {{ scales: number, panels: number }} of */
   more: ({ scales, panels }) =>
     say`Weights in memory: ${[

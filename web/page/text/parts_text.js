@@ -68,7 +68,7 @@ export const PARTS = {
     say`logits`,
     'head',
     'logits',
-    (c) => say`${int(c.vocabSize)} scores, one a token`,
+    (c) => say`${int(c.vocabSize)} scores, one per token`,
   ),
   next: part(
     say`A token that may follow`,

@@ -111,14 +111,32 @@ export function explain(runtime, cell, signal) {
   return runtime.model().explain(ids.slice(0, n), { ...cell, ...runtime.reads(), signal });
 }
 
-/** Every operation of one pass over the text, measured. @param {Runtime} runtime */
+const [LEAST, PASSES, PASSES_MS] = [3, 8, 250]; // of a measured text: passes, or as many as fit into this time
+
+/**
+ * Each operation at its fastest of several passes: the first one is cold, and any may be interrupted.
+ * @param {any} api @param {number[]} ids @param {object} reads
+ */
+async function fastest(api, ids, reads) {
+  const end = performance.now() + PASSES_MS;
+  let best = await api.trace(ids, reads);
+  for (let i = 1; i < LEAST || (i < PASSES && performance.now() < end); i++) {
+    const again = await api.trace(ids, reads);
+    best = best.map((/** @type {{ ms: number }} */ row, /** @type {number} */ at) =>
+      again[at].ms < row.ms ? again[at] : row,
+    );
+  }
+  return best;
+}
+
+/** Every operation of a pass over the text, measured warm. @param {Runtime} runtime */
 export function trace(runtime) {
   const api = runtime.model(),
     ids = runtime.ids(),
     reads = runtime.reads(),
     key = JSON.stringify([ids, reads]);
   if (runtime.traced?.api === api && runtime.traced?.key === key) return runtime.traced.rows;
-  const rows = api.trace(ids, reads);
+  const rows = fastest(api, ids, reads);
   rows.catch(() => {
     runtime.traced = null;
   });

@@ -1,6 +1,7 @@
 // memory_map.js - the regions of linear memory, with the kv cache divided into what is filled and what is free
 
 import { say } from '../../state/base/language.js';
+import { MEMORY } from '../../text/count_text.js';
 import { int, tokensSaid } from '../../text/format.js';
 
 /** @typedef {{ name: string, kind: string, bytes: number }} Piece  kind: its class in style/count.css */
@@ -65,7 +66,9 @@ export function mapOf({ run: { model, memory }, text: { tokens, sourceTokens } }
       [
         say`kv cache of ${filled.words}`,
         int(filled.bytes),
-        actual('kv cache') ? int(actual('kv cache')) : say`not allocated`,
+        actual('kv cache')
+          ? MEMORY.room(actual('kv cache'), Math.floor(actual('kv cache') / costAt(1).kvBytes))
+          : say`not allocated`,
       ],
       [say`Total`, '', int(memory.totalBytes)],
     ],

@@ -15,12 +15,13 @@ import { int } from '../../text/format.js';
 /**
  * The columns behind the name. key: the class of the cells; head: that of the heading, where it is another; text: of a
  * group, a tensor and the last line, where a cell is a text alone.
- * @type {{ key: string, head?: string, title: string, text?: (part: { count: number, bytes: number }) => string }[]}
+ * @type {{ key: string, head?: string, title: string, text?: (part: { count: number, bytes: number, memoryBytes?: number }) => string }[]}
  */
 export const COLUMNS = [
   { key: 'formula', head: 'formulas', title: say`Formula` },
   { key: 'count', title: say`Count`, text: ({ count }) => int(count) },
-  { key: 'bytes', title: say`Bytes`, text: ({ bytes }) => int(bytes) },
+  { key: 'bytes', title: say`Bytes in the file`, text: ({ bytes }) => int(bytes) },
+  { key: 'resident', title: say`Bytes in memory`, text: ({ memoryBytes }) => int(memoryBytes ?? 0) },
   { key: 'share', title: say`Share` },
   { key: 'read', title: READ.column },
 ];
@@ -31,11 +32,15 @@ export const ORDER = Object.keys(COMPONENTS);
 /**
  * Sum over rows; of a tensor that is another one's, count and bytes are 0.
  * @param {Row[]} rows
- * @param {'count' | 'bytes'} key
+ * @param {'count' | 'bytes' | 'memoryBytes'} key
  */
-const sum = (rows, key) => rows.reduce((n, row) => n + row[key], 0);
+const sum = (rows, key) => rows.reduce((n, row) => n + (row[key] ?? 0), 0);
 /** @param {Row[]} rows */
-const sums = (rows) => ({ count: sum(rows, 'count'), bytes: sum(rows, 'bytes') });
+export const sums = (rows) => ({
+  count: sum(rows, 'count'),
+  bytes: sum(rows, 'bytes'),
+  memoryBytes: sum(rows, 'memoryBytes'),
+});
 
 /** What a row is listed under: its component, or a part of it that is counted in another way. @param {Row} row */
 export const kindOf = ({ name, component }) => KINDS.find(([pattern]) => pattern.test(name))?.[1] ?? component;

@@ -58,7 +58,7 @@ export function here(costAt, { length, read, msPerToken }) {
   const perSecond = 1000 / msPerToken;
   return [
     [say`FLOPs`, say`2N rule ${si(flopsPerToken2N)}`, say`exact ${si(flopsPerToken)}`],
-    [say`kv cache`, say`${int(costAt(1).kvBytes)} B a token`, say`${bytes(kvBytes)} so far`],
+    [say`kv cache`, say`${int(costAt(1).kvBytes)} B per token`, say`${bytes(kvBytes)} so far`],
     [say`Bytes read`, bytes(read), msPerToken ? si(read * perSecond, 'B/s') : ''],
     [
       say`Time`,
