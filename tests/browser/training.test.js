@@ -36,7 +36,7 @@ pageTest(
     assert.ok(fetched() >= 1);
     await atLeast(page, '#train tbody tr', 10);
     const said = await page.locator('#train .curves svg').first().getAttribute('aria-label');
-    const [, first, last] = /, ([\d.]+) nats a token at step 1, ([\d.]+) at step 30/.exec(said) ?? assert.fail(said);
+    const [, first, last] = /, ([\d.]+) nats per token at step 1, ([\d.]+) at step 30/.exec(said) ?? assert.fail(said);
     assert.ok(Math.abs(Number(first) - Math.log(384)) < 0.02 * Math.log(384), said);
     assert.ok(Number(last) < 0.75 * Number(first), said);
     await counts(page, '.samples li', 4);
@@ -88,6 +88,34 @@ pageTest(
       assert.ok(Math.abs(itself - told) < 0.11, `${look}: ${itself} % on itself, said to be ${told} %`);
     }
     t.diagnostic(`${said}; ${await fact(page, 'speed')}`);
+  },
+);
+
+pageTest(
+  'TinyShakespeare is fetched on a press, and what cannot be fetched is said',
+  { ...TRAIN, expects: /Failed to load resource/ },
+  async ({ page }) => {
+    let status = 404;
+    const asked = [];
+    await page.route('https://raw.githubusercontent.com/**', (route) => {
+      asked.push(route.request().url());
+      return route.fulfill({ status, body: 'First Citizen:\nBefore we proceed any further, hear me speak.\n' });
+    });
+    const press = () => button(page, 'Fetch TinyShakespeare, 1.1 MB').press('Enter');
+    await press();
+    await says(page, '#train .wrong', /cannot be fetched from https:/);
+    status = 200;
+    await press();
+    await shows(
+      page,
+      () =>
+        page
+          .locator('#train-text')
+          .inputValue()
+          .then((text) => text.slice(0, 14)),
+      'First Citizen:',
+    );
+    assert.match(asked[0], /tinyshakespeare\/input\.txt$/);
   },
 );
 

@@ -65,6 +65,12 @@ export const NORM = {
     rmsnorm: say`RMSNorm: the root of the mean of the squares divides; no mean is taken off. A learned gain for each number follows.`,
   },
   none: say`This norm has no learned gain.`,
+  times: say`multiply every number by`,
+  plus: say`add to every number`,
+  changes: {
+    layernorm: say`Multiply, or add to every number: the last row stays the same.`,
+    rmsnorm: say`Multiply: the last row stays the same. Add to every number: it changes, since no mean is taken off.`,
+  },
 };
 
 export const CURVES = {

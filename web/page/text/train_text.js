@@ -13,6 +13,8 @@ export const TRAIN = {
   again: say`Teach it again`,
   text: say`Text to learn`,
   file: say`Open a text file`,
+  shakespeare: say`Fetch TinyShakespeare, 1.1 MB`,
+  unreachable: (address) => say`The text cannot be fetched from ${address}`,
   begins: say`samples begin`,
   settings: say`Model and training`,
   objective: say`It learns`,
@@ -110,7 +112,7 @@ export const LOSS = {
    * @param {number | undefined} heldOut  nats a token
    */
   label: (first, last, heldOut) =>
-    say`Training loss by step, ${figures(first.loss)} nats a token at step 1, ${figures(last.loss)} at step ${last.step}${heldOut === undefined ? '' : say`; on text held out ${figures(heldOut)}`}`,
+    say`Training loss by step, ${figures(first.loss)} nats per token at step 1, ${figures(last.loss)} at step ${last.step}${heldOut === undefined ? '' : say`; on text held out ${figures(heldOut)}`}`,
 };
 
 /**
