@@ -43,6 +43,22 @@ visitTest('the address #lab=NAME opens that lab, another name says so', { hash: 
   await says(page, '.lab-card .wrong', /there is no lab "none"/);
 });
 
+cacheTest('a lab opens with its recorded run drawn, beside its claims', async ({ page }) => {
+  const recorded = JSON.parse(
+    await readFile(new URL('../../web/page/views/labs/recorded/cache_figures.json', import.meta.url), 'utf8'),
+  );
+  await page.locator('.lab-figures.recorded .curve').first().waitFor();
+  const ids = await page.locator('.lab-figure').evaluateAll((list) => list.map(({ dataset }) => dataset.figure));
+  assert.deepEqual(ids.sort(), recorded.map(({ id }) => id).sort());
+  await says(page, '[data-role="recorded"]', /seed 1/);
+  const box = (/** @type {string} */ part) => page.locator(part).boundingBox();
+  const [figures, said] = await Promise.all(['.lab-figures', '.lab-said'].map(box));
+  assert.ok(
+    said.x >= figures.x + figures.width && Math.abs(said.y - figures.y) < 2,
+    'claims are not beside the figures',
+  );
+});
+
 cacheTest('a run is stopped, resumed and begun anew, and the model of the page stays', async ({ page }) => {
   const model = await page.locator('.pill').first().textContent();
   await page.locator(main).focus();
@@ -50,7 +66,7 @@ cacheTest('a run is stopped, resumed and begun anew, and the model of the page s
   await page.evaluate((main) => {
     const button = document.querySelector(main);
     new MutationObserver((_, observer) => {
-      if (!document.querySelector('.lab-figure')) return;
+      if (!document.querySelector('.lab-figures:not(.recorded) .lab-figure')) return;
       observer.disconnect();
       button.click();
     }).observe(document.querySelector('.lab-card'), { childList: true, subtree: true });

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
 import { LABS, openLab } from '../../web/lib/apps/labs/labs.js';
-import { LANGUAGES, say } from '../../web/page/state/base/language.js';
+import { LANGUAGES, say, translatedNumbers } from '../../web/page/state/base/language.js';
 import { CATALOGUES, SENTENCES, UNTAGGED } from '../sentences.js';
 
 const all = new Set(Object.values(SENTENCES).flat());
@@ -39,6 +39,15 @@ test('a sentence has at most ten values, and English is as it stands', () => {
 test('no words stand in a template without the tag, but for units', () => {
   const bare = UNTAGGED.filter((line) => !/: "(?:px|start)"$/.test(line));
   assert.deepEqual(bare, []);
+});
+
+test('what labs find has all its numbers in each language', () => {
+  for (const language of Object.keys(LANGUAGES).filter((code) => code !== 'en')) {
+    const file = new URL(`../../web/page/languages/labs/found_${language}.json`, import.meta.url);
+    for (const [english, text] of Object.entries(JSON.parse(readFileSync(file, 'utf8'))))
+      assert.deepEqual(values(text), values(english), english);
+  }
+  assert.equal(translatedNumbers('12.5 % of 3'), '12.5 % of 3');
 });
 
 test('every text of a lab is in the catalogue of labs of each language, and nothing else', async () => {

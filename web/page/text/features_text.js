@@ -4,7 +4,7 @@ import { say } from '../state/base/language.js';
 
 export const FEATURES_WORDS = {
   title: say`Features`,
-  about: say`directions that each token activates few of: a sparse dictionary of layer 3 of the story model, counted from 0`,
+  about: say`directions that each token activates few of: a sparse dictionary of layer 4 of the story model`,
   open: say`Load model and dictionary`,
   needs: (size) => say`This loads the story model and its dictionary, ${bytes(size)}, in a worker of its own.`,
   loading: say`Loading …`,

@@ -1,12 +1,12 @@
 // labs_text.js - sentences of the view Labs: published findings, measured again in this tab
 import { bytes, figures, percent, time } from './format.js';
-import { say } from '../state/base/language.js';
+import { say, translated } from '../state/base/language.js';
 
 /** @typedef {import('glassformer/labs').LabResult} LabResult */
 
 export const LABS_WORDS = {
   title: say`Labs`,
-  about: say`Published findings, replicated in this tab. Layers and heads are numbered from 0, as in the API.`,
+  about: say`Published findings, replicated in this tab. Layers and heads are counted from 1.`,
   references: say`Based on`,
   look: say`What to look at`,
   refutes: say`What would refute it`,
@@ -27,6 +27,11 @@ export const LABS_WORDS = {
   /** @param {boolean | null} [holds]  undefined: not measured; null: seeds differ */
   verdict: (holds) =>
     holds === undefined ? '–' : holds === null ? say`? inconclusive` : holds ? say`✓ holds` : say`✗ does not hold`,
+  /** What was recorded of a lab. @param {LabResult['claims']} claims */
+  tally: (claims) => {
+    const held = claims.filter(({ holds }) => holds).length;
+    return claims.length ? say`${held} of ${claims.length} claims held` : '';
+  },
   /** @param {number} size  bytes */
   needs: (file, size) =>
     say`Run loads ${file}${size ? `, ${bytes(size)}` : ''}, separately; the current model stays loaded.`,
@@ -50,9 +55,5 @@ export const LABS_WORDS = {
   matrixSaid: ({ title, rows, columns, unit, range: [low, high] }) =>
     say`${title}: ${rows.labels.length} rows, ${rows.name}, by ${columns.labels.length} columns, ${columns.name}; colours from ${figures(low)} to ${figures(high)}${unit ? ` ${unit}` : ''}`,
   /** @param {import('glassformer/labs').Axis} axis */
-  axis: ({ name, unit }) => (unit ? `${name}, ${unit}` : name),
+  axis: ({ name, unit }) => [name, unit].filter(Boolean).map(translated).join(', '),
 };
-
-/** The first sentence of a text; one that it quotes does not end it. */
-export const firstSentence = (text) =>
-  /^[^。]+。/.exec(text)?.[0] ?? /^(?:"[^"]*"|[^"])+?[.?!](?= [A-Z]|$)/.exec(text)?.[0] ?? text;

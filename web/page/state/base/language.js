@@ -41,12 +41,15 @@ export function say(parts, ...values) {
   return (catalogue[template] ?? template).replace(/\{(\d)\}/g, (_, i) => String(values[i]));
 }
 
-/** Fetches the sentences of the labs, whose English stands in the package: languages/labs/labs_CODE.json. */
+/** Fetches the sentences of the labs, whose English stands in the package, and what they find: languages/labs/. */
 export async function fetchLabSentences() {
   if (!catalogue) return;
   try {
-    const file = await fetch(new URL(`../../languages/labs/labs_${language}.json`, import.meta.url));
-    Object.assign(catalogue, await file.json());
+    const files = [
+      new URL(`../../languages/labs/labs_${language}.json`, import.meta.url),
+      new URL(`../../languages/labs/found_${language}.json`, import.meta.url),
+    ];
+    for (const file of await Promise.all(files.map((url) => fetch(url)))) Object.assign(catalogue, await file.json());
   } catch (error) {
     console.info('The labs are in English:', error);
   }
@@ -54,3 +57,11 @@ export async function fetchLabSentences() {
 
 /** A sentence that the page was given, in its language where a catalogue has it. @param {string} sentence */
 export const translated = (sentence) => catalogue?.[sentence] ?? sentence;
+
+/** The same of words with numbers of their own, in whose places the catalogue has {0}, {1}. @param {string} words */
+export function translatedNumbers(words) {
+  /** @type {string[]} */
+  const numbers = [];
+  const key = words.replace(/\d+(?:\.\d+)?/g, (number) => `{${numbers.push(number) - 1}}`);
+  return translated(key).replace(/\{(\d)\}/g, (_, i) => numbers[i]);
+}

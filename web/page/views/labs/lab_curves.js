@@ -18,18 +18,18 @@ export function rangeOf(values, { log }) {
   return from === high ? [from - 0.5, high + 0.5] : [from, high];
 }
 
-/** @param {Curves} figure */
-export function chartOf({ x, y, curves }) {
+/** @param {Curves} figure @param {string[]} names  of its curves */
+export function chartOf({ x, y, curves }, names) {
   const all = (/** @type {'x' | 'y'} */ axis) => curves.flatMap((curve) => curve[axis]);
   return {
     x: rangeOf(all('x'), x),
     y: rangeOf(all('y'), y),
     xLog: !!x.log,
     yLinear: !y.log,
-    series: curves.map((curve) => ({
-      name: curve.name,
+    series: curves.map((curve, i) => ({
+      name: names[i],
       points: curve.x
-        .map((at, i) => /** @type {[number, number]} */ ([at, curve.y[i]]))
+        .map((at, place) => /** @type {[number, number]} */ ([at, curve.y[place]]))
         .filter(([at, value]) => Number.isFinite(value) && (!x.log || at > 0)),
       dots: curve.x.length <= 12,
     })),

@@ -3,6 +3,7 @@
 import { load } from 'glassformer';
 import { runLab } from 'glassformer/labs';
 import { messageOf } from '../../state/base/error_message.js';
+import { drawingsFirst } from './recorded.js';
 
 /** @typedef {import('glassformer/labs').Figure} Figure */
 /** @typedef {import('glassformer/labs').LabResult} LabResult */
@@ -93,8 +94,7 @@ export class LabRun {
     [this.progress, this.doing] = [progress, doing];
     if (!figures.length) return;
     const latest = new Map([...this.figures, ...figures].map((figure) => [figure.id, figure]));
-    const texts = (/** @type {Figure} */ { kind }) => Number(kind === 'texts');
-    this.figures = [...latest.values()].sort((a, b) => texts(a) - texts(b));
+    this.figures = drawingsFirst([...latest.values()]);
   }
 
   /** @param {unknown} error @param {AbortSignal} signal of the run that failed */
