@@ -11,7 +11,7 @@ const model = await opened('weights/stories-1m.gguf');
 
 /** Bits a token of the untouched run and of the cut one. */
 const shown = async (page) =>
-  (await page.locator('.compare .num').filter({ hasText: 'bits a token' }).allTextContents()).map(read);
+  (await page.locator('.compare .num').filter({ hasText: 'bits per token' }).allTextContents()).map(read);
 /** The page's losses are those of the library with and without these edits. */
 async function losses(page, model, options, edits, what) {
   const all = await ids(page),
@@ -131,7 +131,10 @@ pageTest(
     const press = (name) => page.locator('.ideas').getByRole('button', { name }).press('Enter');
     await openView(page, 'experiment');
     await page.waitForSelector('.ideas');
-    assert.equal(await page.locator('.side-by-side').count(), 0);
+    // it opens with the idea left out whose absence shows most plainly
+    await become(await expected(likeliest), await expected(likeliest, [], { scaleScores: false }));
+    await press('without ÷ √d');
+    await page.locator('.side-by-side').waitFor({ state: 'detached' });
 
     await press('without positions');
     await become(await expected(likeliest), await expected(likeliest, [], { usePosition: false }));

@@ -99,7 +99,7 @@ pageTest(
     await held(page);
     await neurons.nth(1).focus();
     await release(page);
-    await atLeast(page, '.switches button[title*="bits a token"]', 3);
+    await atLeast(page, '.switches button[title*="bits per token"]', 3);
     assert.equal(
       await neurons.nth(1).evaluate((b) => b === document.activeElement),
       true,

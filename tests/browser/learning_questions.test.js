@@ -1,4 +1,4 @@
-// learning_questions.test.js - ten questions of a newcomer: each is answered on the first screen or within two clicks of it
+// learning_questions.test.js - questions of a newcomer: each is answered on the first screen or within two clicks of it
 import assert from 'node:assert/strict';
 import { samePage } from './built_page.js';
 import { opened } from './expected.js';
@@ -10,7 +10,8 @@ const PROMPT = 'Once upon a time, a little fox found a';
 const model = await opened(MODEL);
 const { dHead, dFf, dModel, nLayers } = model.config;
 const ids = await model.encode(PROMPT);
-const inFfn = model.parameters.rows.filter((row) => row.component === 'ffn').reduce((sum, row) => sum + row.count, 0);
+const of = (part) => model.parameters.rows.filter(({ component }) => component === part);
+const [inFfn, inAttention] = ['ffn', 'attention'].map((part) => of(part).reduce((sum, row) => sum + row.count, 0));
 const third = (await model.logitLens(ids, { top: 1 }))[2].at(-1)[0];
 
 const view = (id) => `[data-opens="${id}"]`;
@@ -34,10 +35,18 @@ const QUESTIONS = {
     /one more token costs one row/,
   ],
   'How many parameters has the feed-forward network?': [[], '.sizes', within(inFfn)],
+  'How many parameters are in attention?': [[], '.sizes', within(inAttention)],
+  'Which parts matter most?': [[view('experiment')], '.ranked', /^\s*Without layer 1, FFN\s*\+\d/],
+  'Does the cache change the text?': [[view('labs')], '.lab-claims', /100 of 100 tokens the same/],
+  'What happens without the division by the root of d?': [
+    [view('experiment')],
+    '.side-by-side',
+    /Original.*Broken\s+Once upon a time, a little fox found a/s,
+  ],
   'What happens without head 3?': [
     [view('experiment'), '#ablate .switches button >> nth=2'],
     '#ablate',
-    /Without layer 1, head 3.*bits a token.*Next token after the whole text/is,
+    /Without layer 1, head 3.*bits per token.*Next token after the whole text/is,
   ],
   'What do temperature 0 and 1 do?': [
     [view('learn'), chapter('Temperature and top-k')],

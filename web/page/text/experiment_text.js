@@ -18,17 +18,20 @@ export const ABLATE = {
   left: (ms) => say`about ${Math.ceil(ms / 1000)} s left`,
   reset: say`All on`,
   neurons: say`Neurons that are off`,
-  allOn: say`Everything is on. What you switch off is compared here with the untouched run.`,
+  allOn: say`Everything is on. Press a part to write the text without it.`,
+  ranked: say`What each part is worth: bits per token that it saves`,
+  /** @param {number} bits */
+  costs: (bits) => signed(bits),
   short: say`The text is too short to compare.`,
   greedy: say`The prompt continued, always taking the most likely token`,
   next: say`Next token after the whole text`,
   none: say`No token of the text became much harder to predict.`,
   /** @param {number | undefined} cost bits a token, where measured */
-  part: (name, cost) => (cost === undefined ? name : say`${name}: ${signed(cost)} bits a token when off`),
+  part: (name, cost) => (cost === undefined ? name : say`${name}: ${signed(cost)} bits per token when off`),
   largest: (name, cost) =>
     say`Stronger colour = larger loss without that part. Largest: ${name}, ${signed(cost)} bits per token.`,
   loss: (mean, change) => [
-    say`${scientific(mean)} bits a token`,
+    say`${scientific(mean)} bits per token`,
     change === undefined ? '' : say`, ${signed(change)} bits`,
   ],
   without: (names) => say`Without ${names.length === 1 ? names[0] : say`${names.length} parts`}`,

@@ -1,6 +1,7 @@
 // textbook_examples.js - a prompt for each page of the textbook, on which the thing that it is about shows: of the story
 // models, which write English
 import { int } from './format.js';
+import { writesStories } from '../state/facts/shipped_models.js';
 import { say } from '../state/base/language.js';
 
 /** @typedef {import('../state/store/state.js').State} State */
@@ -31,7 +32,7 @@ const PROMPTS = {
 };
 
 /** The prompt of a page, '' where the model reads no English stories. @param {string} id @param {State} s */
-export const exampleOf = (id, s) => (/^weights\/stories/.test(s.run.model?.address ?? '') ? (PROMPTS[id] ?? '') : '');
+export const exampleOf = (id, s) => (writesStories(s.run.model?.address) ? (PROMPTS[id] ?? '') : '');
 
 /** The head that has induction most, once habits are measured. @param {State} s */
 export function inductionHead(s) {

@@ -27,6 +27,9 @@ import { SAMPLER } from './sampler_options.js';
 /** What the story models open with; their first head is the one that looks most at the token before. */
 const STORY = { prompt: 'Once upon a time, a little fox found a', temperature: SAMPLER.temperature.default };
 
+/** Whether a model at this address writes English stories. @param {string | undefined} address */
+export const writesStories = (address = '') => /^weights\/stories/.test(address);
+
 const FOLDER = ['config.json', 'model.safetensors', 'tokenizer.json'];
 
 /** @type {Shipped[]} */
