@@ -32,7 +32,7 @@ const QUESTIONS = {
   'What does the kv cache hold?': [
     [view('learn'), chapter('The kv cache')],
     '.textbook .idea',
-    /one more token costs one row/,
+    /one more token costs one new row/,
   ],
   'How many parameters has the feed-forward network?': [[], '.sizes', within(inFfn)],
   'How many parameters are in attention?': [[], '.sizes', within(inAttention)],
@@ -51,7 +51,7 @@ const QUESTIONS = {
   'What do temperature 0 and 1 do?': [
     [view('learn'), chapter('Temperature and top-k')],
     '.textbook .idea',
-    /at 0 (?:\(as now\) )?the likeliest is always taken/,
+    /at 0 the most likely token always wins/,
   ],
   'What does this neuron do?': [
     [view('inside'), '.anatomy .stage[data-part="ffn"]'],
@@ -66,7 +66,7 @@ const QUESTIONS = {
   'What is induction?': [
     [view('learn'), chapter('Induction')],
     '.textbook .idea',
-    /earlier place where the present token stood.*what followed it there/s,
+    /earlier occurrence of the current token.*what followed it/s,
   ],
 };
 

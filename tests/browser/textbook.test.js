@@ -94,6 +94,34 @@ for (const [width, height] of [
     },
   );
 
+// `before` was read before the prompt's last token was chosen: "Done" stood there at once
+pageTest(
+  'nothing is done at first, and the button of a page does what it says',
+  address('embedding'),
+  async ({ page }) => {
+    const status = '.textbook .task [role="status"]';
+    for (let i = 2; ; i++) {
+      await at(page, i);
+      const title = await page.locator('#h-textbook').textContent();
+      await quiet(page);
+      assert.equal(await page.locator(status).textContent(), '', title);
+      const does = page.locator('.textbook .does');
+      if (!/Counting|Training|Induction/.test(title)) {
+        assert.equal(await does.count(), 1, title);
+        await does.press('Enter');
+        await says(page, status, /Done/);
+      }
+      if ((await page.locator('.textbook .primary').textContent()).trim() === 'Done') break;
+      await page.locator('.textbook .primary').press('Enter');
+    }
+  },
+);
+
+pageTest('the start of a text is named so among the largest weights', address('softmax'), async ({ page }) => {
+  await here(page);
+  assert.doesNotMatch(await said(page), /\[end\]/);
+});
+
 pageTest('the numbers of the pages are those of the pass', address('logits'), async ({ page }) => {
   await here(page);
   const ids = await model.encode(PROMPT);

@@ -2,7 +2,7 @@
 import { embedWidth, hasTwoStacks, positionKind, scoreScale, windowOf } from '../state/facts/architecture.js';
 import { POSITION, cut, order, scaling, windows } from './clauses.js';
 import { int, quoted, sentences, tokensSaid } from './format.js';
-import { changed, otherPrompt, otherToken, otherHead, otherLayer, anatomy, matrix } from './page_parts.js';
+import { CELL, OTHER_HEAD, OTHER_LAYER, OTHER_PROMPT, OTHER_TOKEN, SCALED, anatomy, matrix } from './page_parts.js';
 import { blocks } from './stages_text.js';
 import { say } from '../state/base/language.js';
 
@@ -19,8 +19,8 @@ export const PAGES_IN = [
       say`A model works with numbers, not with letters. ${cut(s, c)}: frequent words are one piece, rare ones several. Each piece is a token and has a number, its id.`,
       say`The model writes in the same way: it predicts one token at a time and appends it.`,
     ],
-    task: { words: say`Put a long or invented word into the prompt and look at its tokens.`, done: otherPrompt },
-    question: () => say`Into how many tokens is “Strawberries grow slowly” cut?`,
+    task: { words: say`Put a long or invented word into the prompt and look at its tokens.`, ...OTHER_PROMPT },
+    question: () => say`How many tokens does “Strawberries grow slowly” become?`,
     hint: say`Type the sentence as the prompt and count its pieces.`,
   },
   {
@@ -35,12 +35,12 @@ export const PAGES_IN = [
         say`They are learned, and similar tokens get similar rows.`,
       ]),
       s.attention.head.layer === 0
-        ? say`The grey strips on the left are these rows, stronger where a number is large.`
-        : say`In layer 1 the grey strips on the left are these rows.`,
+        ? say`The grey strips on the left show these rows; darker means a larger number.`
+        : say`In layer 1 the grey strips on the left show these rows.`,
     ],
-    task: { words: say`Choose another token: its strip is another row.`, done: otherToken },
+    task: { words: say`Its strip is another row.`, ...OTHER_TOKEN },
     question: (c) =>
-      say`The table has ${int(c.vocabSize)} rows of ${int(embedWidth(c))} numbers. How many parameters are that?`,
+      say`The table has ${int(c.vocabSize)} rows of ${int(embedWidth(c))} numbers. How many parameters is that?`,
     hint: say`Rows times numbers in a row.`,
   },
   {
@@ -53,9 +53,10 @@ export const PAGES_IN = [
         Boolean,
       );
     },
-    task: { words: say`Choose a token at another position and compare.`, done: otherToken },
-    question: () => say`A word stands twice in a text. Do both get the same row of the embedding table, yes or no?`,
-    hint: say`What picks the row: the token, or where it stands?`,
+    task: { words: say`Compare the two positions.`, ...OTHER_TOKEN },
+    question: () =>
+      say`A word appears twice in a text. Do both occurrences get the same row of the embedding table? (yes or no)`,
+    hint: say`What selects the row: the token, or its position?`,
   },
   {
     id: 'qkv',
@@ -63,12 +64,12 @@ export const PAGES_IN = [
     ...anatomy('qkv'),
     paragraphs: (c) => [
       sentences([
-        say`Three matrices turn each vector into a query (blue), what the token looks for, a key (vermilion), what it can be found by, and a value (green), what it contributes.`,
+        say`Three matrices turn each vector into a query (blue: what the token looks for), a key (vermilion: what it can be found by) and a value (green: what it passes on).`,
         c.nHeads > 1 && say`Each of the ${int(c.nHeads)} heads does this by itself.`,
         c.nKvHeads < c.nHeads && say`Groups of ${c.nHeads / c.nKvHeads} heads share keys and values.`,
       ]),
     ],
-    task: { words: say`Choose another head: it has matrices of its own.`, done: otherHead },
+    task: { words: say`Each head has matrices of its own.`, ...OTHER_HEAD },
     question: () => say`How many queries does one token have in one layer?`,
     hint: say`Each head makes one.`,
   },
@@ -82,12 +83,12 @@ export const PAGES_IN = [
       sentences([
         c.nHeads === 1
           ? say`The ${int(c.dModel)} numbers of a vector are read by one head, in a space of its own with d_head = ${int(c.dHead)} numbers.`
-          : say`The ${int(c.dModel)} numbers of a vector are read by ${int(c.nHeads)} heads at once, each in a space of its own with d_head = ${int(c.dHead)} numbers.`,
-        say`What a head looks for is learned; many have a habit, such as the token before or the first one.`,
+          : say`The ${int(c.dModel)} numbers of a vector are read by ${int(c.nHeads)} heads in parallel. Each head projects them to its own d_head = ${int(c.dHead)} numbers.`,
+        say`Heads learn what to look for. Many form a habit, such as attending to the previous token or to the first one.`,
       ]),
     ],
-    task: { words: say`Choose a head of another layer.`, done: otherLayer },
-    question: () => say`How many numbers has the query of one head?`,
+    task: { words: say`The heads of each layer have other patterns.`, ...OTHER_LAYER },
+    question: () => say`How many numbers does one head’s query have?`,
     hint: say`It is called d_head: look among the sizes of the model.`,
   },
   {
@@ -101,10 +102,10 @@ export const PAGES_IN = [
       ]),
     ],
     task: {
-      words: say`Switch from q · k to the scaled scores.`,
-      done: (now) => now.attention.stage === 'scaled',
+      words: say`The colours stay, the legend changes.`,
+      ...SCALED,
     },
-    question: () => say`By which number are the products divided in this model? (two decimals)`,
+    question: () => say`By what number does this model divide the products? (two decimals)`,
     hint: say`It is the root of the numbers in a key, where the model divides at all.`,
   },
   {
@@ -116,14 +117,14 @@ export const PAGES_IN = [
       const window = windowOf(c, s.attention.head.layer);
       return [
         sentences([
-          say`A token must not look at what comes after it: during writing there is nothing there yet, and in training it would be the answer. These cells are struck out, which is not the same as zero: they do not take part at all.`,
-          window && say`Nor do those more than ${window - 1} tokens back.`,
+          say`A token may not attend to later tokens: while generating they do not exist yet, and in training they would give away the answer. Those cells are masked. That is not the same as zero: they take no part at all.`,
+          window && say`Tokens more than ${window - 1} positions back are masked too.`,
           windows(c),
         ]),
       ];
     },
-    task: { words: say`Select a cell of the picture.`, done: changed((s) => s.attention.key) },
-    question: () => say`How many pairs of a query and a key are left in a text of 4 tokens?`,
+    task: { words: say`It outlines one pair of a query and a key.`, ...CELL },
+    question: () => say`In a text of 4 tokens, how many query–key pairs are left?`,
     hint: say`The first token sees one key, the second two: add them up.`,
   },
   {
@@ -137,7 +138,7 @@ export const PAGES_IN = [
         say`The list on the right has the largest for ${quoted(s.text.tokens[Math.max(0, s.text.cursor)] ?? { text: '', id: -1 })}.`,
       ]),
     ],
-    task: { words: say`Choose another token and read its row.`, done: otherToken },
+    task: { words: say`Its weights are another row of the picture.`, ...OTHER_TOKEN },
     question: () => say`Which token gets the largest weight in the chosen head, for the chosen token?`,
     hint: say`It has the longest bar beside the picture of the head.`,
   },
@@ -146,9 +147,9 @@ export const PAGES_IN = [
     title: say`Mixing`,
     ...anatomy('out'),
     paragraphs: () => [
-      say`With its weights a head adds up the values: in the picture, green ribbons as thick as their share. One more matrix brings the heads together, and the result goes into the stream.`,
+      say`Each head adds up the values, weighted by its attention (the green ribbons: thicker means more weight). Another matrix combines the heads, and the result is added to the stream.`,
     ],
-    task: { words: say`Choose another head and follow its ribbons.`, done: otherHead },
+    task: { words: say`Its ribbons come from other tokens.`, ...OTHER_HEAD },
     question: () => say`A head gives one token the weight 1. Its output is that token’s query, key or value?`,
     hint: say`What is multiplied by the weights and added up?`,
   },
@@ -160,7 +161,7 @@ export const PAGES_IN = [
     paragraphs: (c, s) => [
       say`What was read went through ${blocks(c.nEncoderLayers)} of the encoder, where every token sees every other. Here the text that is written reads it: queries from one text, keys and values from the other. No mask is needed, since the whole source, ${tokensSaid(s.text.sourceTokens.length)}, is there from the start.`,
     ],
-    task: { words: say`Choose another token and see where it looked while it was written.`, done: otherToken },
+    task: { words: say`See where it looked while it was written.`, ...OTHER_TOKEN },
     question: () => say`How many attentions does one decoder block have?`,
     hint: say`One text is its own, the other is the source.`,
   },

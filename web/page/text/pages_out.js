@@ -3,7 +3,17 @@ import { hasFfn, hasNorms, hasTwoStacks, predicts } from '../state/facts/archite
 import { SCALE, activation, keyValueBytes, normed, summing } from './clauses.js';
 import { NORM_NAMES, widenedAnywhere } from './ffn_text.js';
 import { int, percent, sentences } from './format.js';
-import { changed, otherPrompt, otherToken, otherLayer, otherModel, switched, longer, anatomy } from './page_parts.js';
+import {
+  LONGER,
+  OTHER_LAYER,
+  OTHER_MODEL,
+  OTHER_PROMPT,
+  OTHER_TOKEN,
+  SWITCHED,
+  TEMPERATURE,
+  TRAINED,
+  anatomy,
+} from './page_parts.js';
 import { inductionSaid } from './textbook_examples.js';
 import { say } from '../state/base/language.js';
 
@@ -23,11 +33,11 @@ export const PAGES_OUT = [
           : say`${int(c.nLayers)} blocks do this one after another, each with weights of its own.`,
       ]),
     ],
-    task: { words: say`Step to another layer above the picture.`, done: otherLayer },
+    task: { words: say`The next block adds to the same stream.`, ...OTHER_LAYER },
     question: (c) =>
       hasTwoStacks(c)
-        ? say`How many times is something added to the stream of a token in all decoder blocks together?`
-        : say`How many times is something added to the stream of a token in all blocks together?`,
+        ? say`Across all decoder blocks, how many times is something added to a token’s stream?`
+        : say`Across all blocks, how many times is something added to a token’s stream?`,
     hint: say`Count what one block adds, then the blocks.`,
   },
   {
@@ -36,9 +46,9 @@ export const PAGES_OUT = [
     ...anatomy('norm1'),
     when: (c) => c.useNorm && hasNorms(c),
     paragraphs: (c) => [SCALE[c.normPlacement], normed(c)],
-    task: { words: say`Step to another layer: it has a norm of its own.`, done: otherLayer },
+    task: { words: say`Each layer has a norm of its own.`, ...OTHER_LAYER },
     question: (c) =>
-      say`${NORM_NAMES[c.norm]} of the vector (3, 4), its gain being 1: what is the first number? (two decimals)`,
+      say`Apply ${NORM_NAMES[c.norm]} with gain 1 to the vector (3, 4). What is the first number? (two decimals)`,
     hint: say`RMSNorm divides by the root of the mean of the squares; LayerNorm subtracts the mean first.`,
   },
   {
@@ -49,8 +59,8 @@ export const PAGES_OUT = [
     paragraphs: (c) => [
       say`${c.parallelResidual ? say`Beside attention, and from the same stream,` : say`After attention`} each token is worked on alone: ${int(c.dModel)} numbers become ${widenedAnywhere(c)}, ${activation(c)}, and they become ${int(c.dModel)} again. Much of what a model knows about words is stored here.`,
     ],
-    task: { words: say`Choose another token: other units are active.`, done: otherToken },
-    question: () => say`What share of all parameters do the feed-forward networks have, in per cent?`,
+    task: { words: say`For another token other neurons become active.`, ...OTHER_TOKEN },
+    question: () => say`What percentage of all parameters is in the feed-forward networks?`,
     hint: say`The table under Count has a column of shares.`,
   },
   {
@@ -62,15 +72,15 @@ export const PAGES_OUT = [
     when: predicts,
     paragraphs: (c) => [
       sentences([
-        say`At the end the stream is compared with one row for each token: ${int(c.vocabSize)} logits.`,
+        say`Finally the stream is compared with one row per vocabulary token, which gives ${int(c.vocabSize)} scores called logits.`,
         c.tieWordEmbeddings
           ? say`The rows are those of the embedding table, used a second time: the weights are tied, and the table of parameters counts this head as 0.`
           : say`The rows are a table of their own, as large as the embedding.`,
       ]),
-      say`Softmax makes probabilities of the logits.`,
+      say`Softmax turns the logits into probabilities.`,
     ],
-    task: { words: say`Choose a token of the text and look at what could have followed it.`, done: otherToken },
-    question: () => say`One logit is larger than another by 2.303. How many times as probable is its token?`,
+    task: { words: say`See what could have followed it.`, ...OTHER_TOKEN },
+    question: () => say`One logit is 2.303 larger than another. How many times more likely is its token?`,
     hint: say`Softmax raises e to each logit: the difference is what counts.`,
   },
   {
@@ -81,14 +91,14 @@ export const PAGES_OUT = [
     set: { view: { candidates: true } },
     when: predicts,
     paragraphs: () => [
-      say`The next token is drawn. Temperature divides the logits before softmax: below 1 the likeliest gain, at 0 the likeliest is always taken. Top-k keeps the k likeliest tokens; top-p the smallest set whose probabilities add up to p. A seed makes the draw repeatable.`,
+      say`The next token is picked at random according to these probabilities. Temperature divides the logits before softmax: below 1 it favours likely tokens; at 0 the most likely token always wins. Top-k keeps the k most likely tokens; top-p the smallest set whose probabilities add up to p. A seed makes the choice repeatable.`,
     ],
     task: {
-      words: say`Move the temperature and watch the bars: the model does not run again.`,
-      done: changed((s) => s.sampler.temperature),
+      words: say`Watch the bars: the model does not run again.`,
+      ...TEMPERATURE,
     },
-    question: () => say`With top-k = 1, what is the probability of the token that is drawn, in per cent?`,
-    hint: say`How many tokens are left to draw from?`,
+    question: () => say`With top-k = 1, what is the probability of the token that is picked, in per cent?`,
+    hint: say`How many tokens are left to choose from?`,
   },
   {
     id: 'cache',
@@ -98,14 +108,14 @@ export const PAGES_OUT = [
     when: (c) => predicts(c) && c.causal,
     paragraphs: (c, s) => [
       sentences([
-        say`Keys and values of what was read do not change, so they are kept: one more token costs one row, not the whole text again. Here that is ${int(c.nLayers * c.nKvHeads * keyValueBytes(c.dHead, s.run.model?.kvDtype))} bytes a token.`,
+        say`Keys and values of earlier tokens never change, so they are cached: one more token costs one new row instead of reading the whole text again. Here that is ${int(c.nLayers * c.nKvHeads * keyValueBytes(c.dHead, s.run.model?.kvDtype))} bytes per token.`,
         hasTwoStacks(c) && say`Each token of the source takes as much, once.`,
-        say`The green part of the map grows as the text does.`,
+        say`While the model writes, the cache is the green part of the map.`,
       ]),
     ],
-    task: { words: say`Write one more token (Step) and look at the map again.`, done: longer },
+    task: { words: say`Its key and value are new in the map.`, ...LONGER },
     question: () => say`For how many tokens are keys and values computed when one token is added to a text of 100?`,
-    hint: say`What has been read does not change.`,
+    hint: say`Earlier tokens never change.`,
   },
   {
     id: 'parameters',
@@ -115,10 +125,10 @@ export const PAGES_OUT = [
     paragraphs: (c, s) => [
       say`Each row of the table counts one component from the sizes of the model; the sum is compared with the file. ${percent((s.run.model?.parameters.rows ?? []).filter((r) => r.component === 'ffn').reduce((n, r) => n + r.count, 0) / (s.run.model?.parameters.total ?? 1))} of all parameters are in the feed-forward networks.`,
     ],
-    task: { words: say`Load another model and compare the shares.`, done: otherModel },
+    task: { words: say`Compare the shares.`, ...OTHER_MODEL },
     question: () =>
-      say`How many parameters have the four matrices of one attention (W_q, W_k, W_v, W_o) in one layer, without biases?`,
-    hint: say`A matrix has d_model rows for each number that the heads together make of it.`,
+      say`How many parameters do the four attention matrices of one layer (W_q, W_k, W_v, W_o) have, without biases?`,
+    hint: say`Each matrix has d_model × (number of heads × d_head) entries; W_k and W_v count only the kv heads.`,
   },
   {
     id: 'cost',
@@ -126,9 +136,9 @@ export const PAGES_OUT = [
     view: 'count',
     at: '.cost',
     paragraphs: () => [
-      say`For one token each weight of a matrix is read once, multiplied once and added once. Writing is therefore limited by how fast weights can be read, and reading a long prompt by how fast one can multiply. Attention adds work that grows with the length of the text.`,
+      say`For one token each weight of a matrix is read once, multiplied once and added once. Generating is therefore limited by memory speed, and reading a long prompt by arithmetic speed. Attention adds work that grows with the length of the text.`,
     ],
-    task: { words: say`Write one more token (Step) and read its time.`, done: longer },
+    task: { words: say`Read its time in the table.`, ...LONGER },
     question: () => say`How many floating-point operations does one weight of a matrix take part in for one token?`,
     hint: say`It is multiplied, and the product is added.`,
   },
@@ -141,7 +151,7 @@ export const PAGES_OUT = [
       say`Matrices begin as small random numbers, the gains of the norms as 1 and biases as 0. Training shows the model a text, compares its predictions with what follows, and moves every parameter a little so that the loss falls.`,
       say`The loss is the mean surprise: minus the natural logarithm of the probability of the correct token.`,
     ],
-    task: { words: say`Train a small model on your own text, and use it.`, done: otherModel },
+    task: { words: say`It takes about half a minute. Then use the model in the page.`, ...TRAINED },
     question: (c) =>
       say`Before training all ${int(c.vocabSize)} tokens are about equally likely. What is the loss then? (two decimals)`,
     hint: say`Each token then has the probability 1 in as many: minus its natural logarithm.`,
@@ -153,12 +163,12 @@ export const PAGES_OUT = [
     at: '.heads',
     when: (c) => predicts(c) && c.causal && c.nLayers > 1,
     paragraphs: (c, s) => [
-      say`A head can look for an earlier place where the present token stood, and attend to what followed it there. With it a model continues a pattern that it has seen once, in its prompt. Two heads do this together: one in an earlier layer tells each token what came before it.`,
+      say`An induction head finds an earlier occurrence of the current token and attends to what followed it, so the model can continue a pattern that it has seen only once. It takes two heads: one in an earlier layer first tells each token which token came before it.`,
       ...[inductionSaid(s)].filter(Boolean),
     ],
     task: {
-      words: say`Give it a prompt that says a phrase twice, then look at the head named “induction”.`,
-      done: otherPrompt,
+      words: say`Read a prompt that says a phrase twice, and look at the head named “induction”.`,
+      ...OTHER_PROMPT,
     },
     question: () => say`The text is A B C A. Which letter does an induction head predict?`,
     hint: say`What followed the first A?`,
@@ -170,10 +180,10 @@ export const PAGES_OUT = [
     at: '.ablate',
     set: { view: { openStage: '' } },
     paragraphs: () => [
-      say`Where a head looks is not yet what it is for. Switch parts off and see how the text changes: what changes nothing alone may still be replaced by another part. Then load a model of your own: nothing leaves this page.`,
+      say`Where a head looks does not show what it does. Switch parts off and see how the text changes. If nothing changes, another part may be doing the same job.`,
     ],
-    task: { words: say`Switch off one head, or one feed-forward network.`, done: switched },
-    question: () => say`With every head switched off, on how many tokens of a text does a prediction depend?`,
+    task: { words: say`The text is written again without it, beside the original.`, ...SWITCHED },
+    question: () => say`With every head switched off, how many tokens does each prediction depend on?`,
     hint: say`Feed-forward networks see one token at a time.`,
   },
 ];

@@ -81,7 +81,7 @@ export function valuesOf(captured, points, position) {
 /**
  * The keys that get most of a row of attention weights.
  * @param {Float32Array | null} row
- * @param {{ id: number, text: string }[]} keys
+ * @param {import('../../state/facts/special_tokens.js').Written[]} keys
  * @param {number} n  at most
  */
 export function attendedMost(row, keys, n) {
@@ -89,5 +89,5 @@ export function attendedMost(row, keys, n) {
   return [...row.keys()]
     .sort((a, b) => row[b] - row[a])
     .slice(0, n)
-    .map((at) => ({ id: keys[at].id, text: keys[at].text, weight: row[at] }));
+    .map((at) => ({ ...keys[at], weight: row[at] }));
 }
