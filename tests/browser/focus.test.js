@@ -94,7 +94,7 @@ pageTest(
     // each part that is measured paints the switches again
     await openView(page, 'experiment');
     const neurons = page.locator('.ablate .neurons button');
-    await hold(page, 'forward');
+    await hold(page, 'sweep');
     await page.getByRole('button', { name: 'Measure every part' }).press('Enter');
     await held(page);
     await neurons.nth(1).focus();
