@@ -61,11 +61,6 @@ int32_t gf_gradients_edit(struct gf_gradients *g, int32_t stack, int32_t layer, 
     return status != GF_OK ? status : gf_observe_edit(g->changes, &e, values, err);
 }
 
-void gf_gradients_restore(struct gf_gradients *g) {
-    gf_observe_close(g->changes);
-    g->changes = NULL;
-}
-
 /* The edits of both passes of a question: those of the forward pass, after the factor of the embedding; those of the
  * backward pass are their transposes, the last one first. They share their values with g->changes. */
 struct edits {

@@ -31,8 +31,6 @@ void gf_gradients_close(struct gf_gradients *g);
  * flows to those before goes through the change. GF_ERR_UNSUPPORTED at points where that is not implemented. */
 int32_t gf_gradients_edit(struct gf_gradients *g, int32_t stack, int32_t layer, const struct gf_edit *edit,
                           int32_t point, const float *values, struct gf_error *err);
-/* Forget all edits. */
-void gf_gradients_restore(struct gf_gradients *g);
 /* *value: what is differentiated. g->grads and g->observe then hold its gradients. */
 int32_t gf_gradients_run(struct gf_gradients *g, const struct gf_question *q, double *value, struct gf_error *err);
 #endif

@@ -278,6 +278,12 @@ int32_t gf_gradients_change(struct gf_gradients *g, int32_t stack, int32_t layer
     return gf_gradients_edit(g, stack, layer, &edit, point, values, err);
 }
 
+/* Forget all changes of points. */
+void gf_gradients_restore(struct gf_gradients *g) {
+    gf_observe_close(g->changes);
+    g->changes = NULL;
+}
+
 /* question: terms of the metric, n, n_source, then the n + n_source ids, the rows and the tokens of the terms. weights:
  * of the terms. */
 int32_t gf_gradients_ask(struct gf_gradients *g, const int32_t *question, const float *weights, float embedding,
