@@ -169,7 +169,7 @@ test('what a conversation needs is in a converted file, or the conversion is ref
   assert.deepEqual(four.special.eos, [14, 2, 0, 13]);
   four.dispose();
   write('generation_config.json', { eos_token_id: [0, 1, 2, 14] });
-  assert.match((await run('convert', source, out)).err, /it has 4 end tokens, and there are keys for 3/);
+  assert.match((await run('convert', source, out)).err, /it has 5 end tokens, and there are keys for 3/);
   write('generation_config.json', { eos_token_id: [13, 14] });
   // the name of the source makes blanks go, and this tokenizer keeps them: nobody asked for its tokens without rstrip
   write('tokenizer.json', { ...json, added_tokens: added });
