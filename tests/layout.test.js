@@ -386,8 +386,10 @@ test('no line of the C sources is longer than 120 columns', () => {
 
 test('the type of model_type lists every model family', async () => {
   const { FAMILIES } = await import('../web/lib/files/huggingface/families_all.js');
+  const { ANY_TEXT } = await import('../web/lib/files/huggingface/families_pictures.js');
   const typedef = /@typedef \{([^}]*)\} ModelType/.exec(read('web/lib/engine/config/config_input.js'))[1];
-  assert.deepEqual([...typedef.matchAll(/'([^']*)'/g)].map(([, name]) => name).sort(), Object.keys(FAMILIES).sort());
+  const listed = [...typedef.matchAll(/'([^']*)'/g)].map(([, name]) => name);
+  assert.deepEqual(listed.sort(), Object.keys({ ...FAMILIES, ...ANY_TEXT }).sort());
 });
 
 const binaries = files('web/lib/api/wasm', /\.wasm$/);

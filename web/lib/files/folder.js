@@ -67,8 +67,8 @@ export async function openFolder(opener, folder, overrides) {
 }
 
 /**
- * The tokens that end a turn by their texts: the end token of tokenizer_config.json, and those that every reader of GGUF
- * knows.
+ * The tokens that end a turn by their texts: the end token of tokenizer_config.json, and those that every reader of
+ * GGUF knows.
  * @param {any} tokenizer  a tokenizer.json
  * @param {any} settings  tokenizer_config.json, or null
  * @returns {Promise<number[]>}

@@ -1,5 +1,5 @@
-// gguf_archs_more.js - the architectures of GGUF that are fetched when a file has one of them: older and rarer decoders,
-// encoders, T5
+// gguf_archs_more.js - the architectures of GGUF that are fetched when a file has one of them: older and rarer
+// decoders, encoders, T5
 import { eachLayer, repeating, windowFields } from '../../engine/config/layer_flags.js';
 import { ARCHITECTURES, gemmaScale, rms, sandwich, windows } from './gguf_archs.js';
 
