@@ -144,7 +144,7 @@ mkdirSync(types);
 const beside = ['conversation', 'openai_fetch', 'chat_run'].map((name) => [name, `apps/clients/${name}`]);
 for (const [name, file] of [...Object.entries(apps), ...beside]) {
   const text = readFileSync(join(modules, `${file}.d.ts`), 'utf8');
-  const own = text.replace(/(['"])(?:\.{1,2}\/)+(?:api\/)?(?:model|index)\.js\1/g, "'./index.js'");
+  const own = text.replace(/(['"])(?:\.{1,2}\/)+(?:api\/)?(?:call_types|model|index)\.js\1/g, "'./index.js'");
   writeFileSync(join(types, `${name}.d.ts`), withUndefined(own));
 }
 writeFileSync(

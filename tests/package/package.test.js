@@ -87,7 +87,7 @@ test('the tarball contains the library, its binaries, its types, the licence, an
 test('no script that a bundler copies is as large as 244 KiB, from which webpack warns, but the one of the formats', () => {
   for (const name of entries.filter((each) => /^(?:embedded_|worker|train_worker).*\.js$/.test(each))) {
     const { size } = statSync(join(project, 'node_modules/glassformer/dist', name));
-    assert.ok(size < (/worker_more/.test(name) ? 320 : 244) * 1024, `${name} has ${size} bytes`);
+    assert.ok(size < (/worker_more/.test(name) ? 340 : 244) * 1024, `${name} has ${size} bytes`);
   }
 });
 
@@ -220,7 +220,7 @@ export const wrong: SvelteHTMLElements['glass-former'] = { scr: 'x' };
 
 test('the types are those of the public interface, without the classes behind it', () => {
   const text = readFileSync(join(project, 'node_modules/glassformer/types/index.d.ts'), 'utf8');
-  assert.ok(text.length < 158_000, `${text.length} characters`);
+  assert.ok(text.length < 180_000, `${text.length} characters`);
   assert.doesNotMatch(text.replace(/\/\*\*[^]*?\*\//g, ''), /WorkerModel|TrainingRun|EngineSession|\bimport\(/);
 });
 
