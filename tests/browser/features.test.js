@@ -18,12 +18,17 @@ visitTest('neither the dictionary nor its model is fetched before the visitor as
 });
 
 featuresTest('tokens show their features, and a feature its places, logits and texts', async ({ page }) => {
+  // what was recorded stands there first: the feature, and the text that it changes
+  const recorded = await page.locator('.dose-columns dd').allInnerTexts();
+  const recordedName = await page.locator('#h-feature').innerText();
+  assert.match(await page.locator('[data-panel="recorded"]').innerText(), /wagged/);
   await page.locator(OPEN).press('Enter');
   const tokens = page.locator('.features-tokens button');
-  await page.locator('.feature-card').waitFor();
+  await page.locator('.features-list').waitFor();
   assert.ok((await tokens.count()) > 15);
   assert.equal(await page.locator('.features-list li').count(), 8);
   const chosen = () => page.locator('#h-feature').innerText();
+  await page.waitForFunction((name) => document.querySelector('#h-feature')?.innerText === name, recordedName);
   const before = await chosen();
   await tokens.nth(2).click();
   await page.waitForFunction((old) => document.querySelector('#h-feature').innerText !== old, before);
@@ -31,6 +36,8 @@ featuresTest('tokens show their features, and a feature its places, logits and t
   assert.equal(await page.locator('.feature-histogram rect').count(), 24);
   await tokens.first().click();
   assert.equal(await page.locator('.features-list li').count(), 0); // the first position has no features
+  await tokens.last().click();
+  await page.waitForFunction((name) => document.querySelector('#h-feature').innerText === name, recordedName);
   await page.locator('.dose-texts .primary').press('Enter');
   await page.waitForFunction(
     () =>
@@ -39,6 +46,7 @@ featuresTest('tokens show their features, and a feature its places, logits and t
   );
   const texts = await page.locator('.dose-columns dd').allInnerTexts();
   assert.equal(texts.length, 3);
+  assert.deepEqual(texts.slice(0, 2), recorded.slice(0, 2)); // the third feature is a random one
   assert.notEqual(texts[0], texts[1]);
   await accessible(page, 'features');
 });

@@ -8,6 +8,8 @@ export const FEATURES_WORDS = {
   open: say`Load model and dictionary`,
   needs: (size) => say`This loads the story model and its dictionary, ${bytes(size)}, in a worker of its own.`,
   loading: say`Loading …`,
+  example: say`An example, recorded`,
+  exampleAbout: (index) => say`where feature ${index} is active in a text; the bar is its activation`,
   text: say`Text`,
   read: say`Read the text`,
   press: say`Press a token: its features follow, the strongest first.`,

@@ -32,7 +32,7 @@ export class FeatureSession {
   /** @type {import('glassformer').Feature | null} */
   about = $state.raw(null);
   /** What is added to the activation, in multiples of the feature's largest one. */
-  dose = $state(1);
+  dose = $state(2);
   /** The features of the texts that are shown, and what was added to their activations. @type {{ feature: number, random: number, dose: number } | null} */
   asked = $state.raw(null);
   /** @type {string[]} unedited, edited, with a random feature */
@@ -105,7 +105,7 @@ export class FeatureSession {
     return this.#tokenizer?.idToText(id) ?? '';
   }
 
-  /** Write on without a change, with the feature, and with a random one at the same dose. */
+  /** Write on with the likeliest tokens: without a change, with the feature, and with a random one at the same dose. */
   async write() {
     const [model, dictionary] = [this.#model, this.#dictionary];
     if (!model || !dictionary) return;
@@ -120,7 +120,7 @@ export class FeatureSession {
     const of = (/** @type {number} */ index) => [{ dictionary, feature: index, add: dose }];
     try {
       for (const [i, edits] of [undefined, of(feature), of(random)].entries()) {
-        const steps = model.generate(this.text, { edits, maxTokens: TOKENS, seed: 1, signal });
+        const steps = model.generate(this.text, { edits, maxTokens: TOKENS, temperature: 0, signal });
         for await (const { text } of steps) this.texts[i] += text;
       }
     } catch (error) {
