@@ -1,5 +1,5 @@
 // record_feature.js - reads a text and changes a feature of it as the view Features does, and writes what the page shows
-// before a visitor has loaded the dictionary: web/page/views/features/recorded_feature.json
+// before a visitor has loaded the dictionary: web/page/views/features/feature_example.json
 //
 //   node scripts/record_feature.js
 import { readFileSync, writeFileSync } from 'node:fs';
@@ -41,6 +41,6 @@ const recorded = {
 };
 const shortened = (_, value) => (typeof value === 'number' ? Number(value.toPrecision(DIGITS)) : value);
 const json = JSON.stringify(recorded, shortened);
-writeFileSync(`${top}web/page/views/features/recorded_feature.json`, `${json}\n`);
+writeFileSync(`${top}web/page/views/features/feature_example.json`, `${json}\n`);
 console.log(`feature ${feature}, ${json.length} characters`);
 model.dispose();
