@@ -11,6 +11,7 @@ import {
   dictionary,
   estimate,
   load,
+  scan,
   toNpy,
   toSafetensors,
   train,
@@ -100,7 +101,7 @@ const notIdLists = [
   ...as('bad-argument', /5000 sequences, at most 4096/, new Array(5000).fill([1])),
   ...as('bad-token', / 1 holds -1 at index 0/, [[1], [-1]]),
   ...as('context-full', / 1 has 65 tokens/, [[1], ones(65)]),
-  ...as('empty-prompt', /empty|at least/, [[1], []]),
+  ...as('empty-prompt', /empty|at least/, [[1, 2], []]),
 ];
 const lists = [5, true, 'x', {}, { length: -1 }];
 const mask = [5, true, 'x', {}, ['x'], [null, 1], [1, 'x'], [{}], ones(5000)];
@@ -395,7 +396,7 @@ export const CALLS = {
     call: (m, a, o) => m.plain.loss(a, o),
     fine: [1, 2],
     name: /input/,
-    wrong: [...notIds, ...as('bad-argument', /is one token: a loss needs one that follows it/, [1])],
+    wrong: [...notIdLists, ...as('bad-argument', /is one token: a loss needs one that follows it/, [1])],
     options: { ...reads, edits: sees.edits, perToken: flag, addSpecialTokens },
   },
   tokens: {
@@ -433,12 +434,18 @@ export const CALLS = {
     name: /circuit is .*, expected 'OV' or 'QK'/,
     wrong: [5, {}, null, undefined, 'ov', 'constructor'],
   },
-  headScores: { call: (m, a, o) => m.plain.headScores(o), fine: null, name: /./, wrong: [], options: { signal } },
+  headScores: {
+    call: (m, a, o) => m.plain.headScores(o),
+    fine: null,
+    name: /./,
+    wrong: [],
+    options: { signal, edits: sees.edits },
+  },
   sweep: {
     call: (m, a, o) => m.plain.sweep(a, [], withDefaults({ metric: { token: 1 } }, o)),
     fine: [1, 2],
     name: /input/,
-    wrong: notIds,
+    wrong: notIdLists,
     options: { ...reads, metric: metrics, addSpecialTokens },
   },
   'edits of sweep': {
@@ -455,7 +462,7 @@ export const CALLS = {
     call: (m, a, o) => m.plain.gradients(a, withDefaults({ of: 'loss', at: ['embed.weight'] }, o)),
     fine: [1, 2],
     name: /input/,
-    wrong: notIds,
+    wrong: notIdLists,
     options: {
       of: metrics,
       at: [...lists, null, [], [5], ...noPoint('nowhere', ['nowhere'])],
@@ -468,7 +475,7 @@ export const CALLS = {
       m.plain.attributionPatching(a, withDefaults({ of: { token: 1 }, at: ['*.hook_z'], from: [2, 1] }, o)),
     fine: [1, 2],
     name: /input/,
-    wrong: notIds,
+    wrong: notIdLists,
     options: {
       of: metrics,
       from: [
@@ -486,6 +493,55 @@ export const CALLS = {
     name: /input/,
     wrong: notIds,
     options: { of: metrics, steps: [null, ...count(0, 4097)], addSpecialTokens },
+  },
+  pathPatching: {
+    call: (m, a, o) =>
+      m.plain.pathPatching(
+        a,
+        withDefaults(
+          { from: [2, 1], senders: ['*.hook_z'], receivers: ['blocks.1.hook_resid_post'], metric: { token: 1 } },
+          o,
+        ),
+      ),
+    fine: [1, 2],
+    name: /input/,
+    wrong: notIdLists,
+    options: {
+      metric: metrics,
+      from: [...as('bad-argument', /input from/, 5, {}), ...as('empty-prompt', /input from/, [])],
+      senders: [...lists, null, [], [5], [{ at: '*.hook_z', each: 1 }], ...noPoint('nowhere', ['nowhere'])],
+      receivers: [...lists, null, [], ...noPoint('nowhere', ['nowhere'])],
+      throughMlps: flag,
+      signal,
+      addSpecialTokens,
+    },
+  },
+  provenance: { call: (m, a, o) => m.plain.provenance(o), fine: null, name: /./, wrong: [], options: { signal } },
+  'model of scan': {
+    isAlone: true,
+    call: (m, a) => collect(scan(a, [[1, 2]], { at: 'blocks.1.hook_resid_post' })),
+    fine: null,
+    name: /model/,
+    wrong: [5, null, undefined, {}, 'x'],
+  },
+  scan: {
+    call: (m, a, o) => collect(scan(m.plain, a, withDefaults({ at: 'blocks.1.hook_resid_post' }, o))),
+    fine: [[1, 2]],
+    name: /texts|text 0/,
+    wrong: [5, null, {}, ...as('bad-token', /text 0 holds/, [[64]], [[-1]]), ...as('no-tokenizer', /./, ['x'])],
+    options: {
+      at: [5, null, [], ...noPoint('nowhere', 'nowhere')],
+      statistic: [5, 'median', ['mean', 5]],
+      values: flag,
+      index: [-1, 1.5, 'x', ['x']],
+      from: [-1, 1.5, 'x'],
+      top: count(0, 1001),
+      bins: count(0, 10001),
+      range: [5, [1], [2, 1], ['a', 'b']],
+      batch: count(0),
+      addSpecialTokens,
+      signal,
+    },
   },
   addAdapter: {
     call: (m, a, o) => m.plain.addAdapter(a, o),

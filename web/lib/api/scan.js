@@ -93,6 +93,7 @@ export class Scan {
 async function* run(model, texts, options) {
   const { scanOptions } = await import('./input/research_options.js');
   const { addSums, statisticsOf } = await import('../run/analysis/scan_statistics.js');
+  if (typeof model?.scanTexts !== 'function') fail('bad-argument', `model is ${show(model)}, expected a loaded model`);
   const { batch: most, signal, ...o } = scanOptions(options);
   if (typeof texts === 'string' || !(texts?.[Symbol.iterator] || texts?.[Symbol.asyncIterator]))
     fail('bad-argument', `the texts are ${show(texts)}, expected a list or an iterator of texts or ids`);

@@ -36,7 +36,7 @@ const own = (value, name, { here }) =>
 /** What a metric can be: one of the first entries, with the others beside it. */
 const METRICS = "'loss', { token, minus, as, position }, { kl, position } or { value, slope, position }";
 
-/** @type {(checks: Checks) => OptionCheck} */
+/** The checks of a metric, and of one or several. @type {(checks: Checks) => {one: OptionCheck, each: OptionCheck}} */
 const metricOf = ({ token, checkedInput }) => {
   /** @type {OptionCheck} */
   const kl = (value, name, limits) => (value === true ? value : checkedInput(value, name, limits, true));
@@ -56,12 +56,13 @@ const metricOf = ({ token, checkedInput }) => {
       ? checkedOptions(name, value, forms[form], limits)
       : fail('bad-option', `${name} names no token: expected ${METRICS}`);
   };
-  return (value, name, limits) =>
-    Array.isArray(value)
-      ? (entriesOf(value, LIMITS.sequences, tooMany(name, LIMITS.sequences)) ?? []).map((each, i) =>
-          one(each, `${name}[${i}]`, limits),
-        )
-      : one(value, name, limits);
+  /** One for all inputs, or one for each. @type {OptionCheck} */
+  const each = (value, name, limits) => {
+    const list = Array.isArray(value) ? entriesOf(value, LIMITS.sequences, tooMany(name, LIMITS.sequences)) : null;
+    if (list && !list.length) fail('bad-option', `${name} is an empty list`);
+    return list ? list.map((metric, i) => one(metric, `${name}[${i}]`, limits)) : one(value, name, limits);
+  };
+  return { one, each };
 };
 /** @type {OptionCheck} */
 const names = (value, name) => {
@@ -116,7 +117,7 @@ const places = (value, name) => {
  */
 function optionsOf(checks) {
   const { PASS_OPTIONS, checkedInput, edits, inRange } = checks;
-  const of = metricOf(checks);
+  const { one, each: of } = metricOf(checks);
   const from = (/** @type {any} */ value, /** @type {string} */ _, /** @type {Limits} */ limits) =>
     checkedInput(value, 'input from', limits, true);
   const { source: _, sourceMask: __, ...WITHOUT_SOURCE } = PASS_OPTIONS;
@@ -130,7 +131,7 @@ function optionsOf(checks) {
     pathPatching: { ...WITHOUT_SOURCE, metric: of, from, senders: places, receivers: places, throughMlps: flag },
     gradients: { ...PASS_OPTIONS, edits, of, at: names },
     attributionPatching: { ...PASS_OPTIONS, of, at: names, from, check: flag },
-    integratedGradients: { ...PASS_OPTIONS, of, steps },
+    integratedGradients: { ...PASS_OPTIONS, of: one, steps },
   };
 }
 

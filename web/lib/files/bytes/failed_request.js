@@ -12,7 +12,11 @@ export async function reasonOf(url, error, signal) {
   const { navigator, origin, location, fetch } = globalThis;
   if (!(error instanceof TypeError) || !location) return '';
   if (navigator?.onLine === false) return ': this device is offline';
-  if (new URL(url, location.href).origin === origin) return '';
+  try {
+    if (new URL(url, location.href).origin === origin) return '';
+  } catch {
+    return ''; // no address
+  }
   // An answer that nobody may read shows that the server is there.
   const answers = await fetch(url, { mode: 'no-cors', method: 'HEAD', signal }).then(
     () => true,

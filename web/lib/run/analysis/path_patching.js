@@ -88,7 +88,7 @@ function setting({ p, head }, captured) {
  */
 async function effectsOf(model, input, o, yielder) {
   const ids = model.ids(input, 'input', o.addSpecialTokens);
-  const other = model.ids(o.from, 'from', o.addSpecialTokens);
+  const other = model.ids(o.from, 'input from', o.addSpecialTokens);
   if (other.length !== ids.length)
     fail('bad-option', `from has ${other.length} tokens, the input has ${ids.length}: they are compared by position`);
   const points = await model.points();
