@@ -142,7 +142,7 @@ test('the textbook follows positions, windows, scores and the width of the embed
   const unmasked = complete({ kind: 'encoder', position: 'none' });
   assert.match(pagesIn(unmasked).position, /where in the text a token stands\. A word/);
   const windows = complete({ sliding_window: 4, window_layers: [true, false], score_softcap: 50, logit_softcap: 30 });
-  assert.match(pagesIn(windows).mask, /more than 3 tokens back/);
+  assert.match(pagesIn(windows).mask, /more than 3 positions back/);
   assert.match(pagesIn(windows, 1).mask, /In some layers a sliding window leaves only the last 4 tokens/);
   assert.match(pagesIn(complete({ score_scale: 0.0625 })).scores, /the next stage multiplies by 0\.0625/);
   assert.match(pagesIn(complete({ score_scale: 1 })).scores, /takes the products as they are/);
