@@ -20,7 +20,17 @@ const again = 'run ./build.sh docs';
 
 /** @ignore: other parts of the package call these, and Vue reads the last. */
 const INTERNAL = [
-  ...['constructor', 'toText', 'encodeWithin', 'startsWord', 'adapt', 'encodeFeatures', 'storedWeight', 'parts'],
+  ...[
+    'constructor',
+    'toText',
+    'encodeWithin',
+    'startsWord',
+    'adapt',
+    'encodeFeatures',
+    'scanTexts',
+    'storedWeight',
+    'parts',
+  ],
   ...['encoder', 'edited', 'onDispose', '__v_skip'],
 ];
 

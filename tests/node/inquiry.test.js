@@ -105,17 +105,26 @@ test('an answer that arrives after the text has changed is dropped', async () =>
 
 test('a trace is measured once per text, source and model, and again after a failure', async () => {
   const { inquiry, state, asked, becomes, breaks } = made([1, 2], 'encoder_decoder');
-  assert.equal(await inquiry.trace(), await inquiry.trace());
+  /** Whether a trace was measured, in several passes of which the fastest counts. */
+  const measures = async () => {
+    const before = asked.traces.length;
+    await inquiry.trace();
+    const passes = asked.traces.length - before;
+    assert.ok(passes === 0 || passes >= 3);
+    return passes > 0;
+  };
+  assert.equal(await measures(), true);
+  assert.equal(await measures(), false);
   state.text.source = 'b';
-  await inquiry.trace();
+  assert.equal(await measures(), true);
   becomes([1, 2, 3]);
-  await inquiry.trace();
+  assert.equal(await measures(), true);
   state.run.model = { ...state.run.model, api: { ...state.run.model.api } };
-  await inquiry.trace();
-  assert.equal(asked.traces.length, 4);
+  assert.equal(await measures(), true);
+  assert.equal(await measures(), false);
   becomes([4]);
   breaks(true);
   await assert.rejects(inquiry.trace(), /no/);
   breaks(false);
-  assert.deepEqual(await inquiry.trace(), [6]);
+  assert.equal(await measures(), true);
 });
