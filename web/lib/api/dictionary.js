@@ -206,6 +206,7 @@ export class Dictionary {
  */
 export class DictionaryTraining {
   #steps;
+  #signal;
   /** @type {Dictionary | null} */
   #made = null;
 
@@ -217,6 +218,7 @@ export class DictionaryTraining {
    * @param {any} options
    */
   constructor(model, text, options) {
+    this.#signal = options?.signal;
     this.#steps = (async function* () {
       const { trainDictionary } = await import('../train/dictionaries/dictionary_run.js');
       return yield* trainDictionary(packageFiles, model, text, options);
@@ -229,7 +231,7 @@ export class DictionaryTraining {
 
   /** @returns {Promise<IteratorResult<DictionaryStep, undefined>>} */
   async next() {
-    const { done, value } = await guardedAsync(() => this.#steps.next());
+    const { done, value } = await guardedAsync(() => this.#steps.next(), this.#signal);
     if (!done) return { done, value };
     if (value) this.#made = new Dictionary(value);
     return { done: true, value: undefined };

@@ -41,6 +41,7 @@ import { fail, guardedAsync, show } from '../base/errors.js';
  */
 export class Scan {
   #steps;
+  #signal;
   /** @type {ScanResult | null} */
   #result = null;
 
@@ -52,6 +53,7 @@ export class Scan {
    * @param {any} options
    */
   constructor(model, texts, options) {
+    this.#signal = options?.signal;
     this.#steps = run(model, texts, options);
   }
 
@@ -61,7 +63,7 @@ export class Scan {
 
   /** @returns {Promise<IteratorResult<ScanStep, undefined>>} */
   async next() {
-    const { done, value } = await guardedAsync(() => this.#steps.next());
+    const { done, value } = await guardedAsync(() => this.#steps.next(), this.#signal);
     if (!done) return { done, value };
     if (value) this.#result = value;
     return { done: true, value: undefined };
