@@ -63,6 +63,8 @@ insideTest('a strip, a dot, a bar and a norm say what they are and which value t
   numbers(await here(page))
     .slice(0, 4)
     .forEach((x, i) => assert.ok(Math.abs(x - q[i]) < 6e-3, `${x}, expected ${q[i]}`));
+  await page.mouse.move(5, 5); // the card lies over the next part
+  await page.locator('.part-card').waitFor({ state: 'detached' });
   await point(page, '.stack [data-lane="5"] [data-part="weight"][data-index="4"]');
   await says(page, '.part-card h3', /attention weight/);
   const pattern = captured[`${at}pattern`].data[(first + 5) * all.length + first + 4];

@@ -35,8 +35,9 @@ visitTest(
     const [running, tokens] = [await page.evaluate(() => window.pulses), await written(page)];
     // on a busy machine two tokens may come between two drawings
     assert.ok(running.length > tokens / 3 && running.length <= tokens, `${running.length} pulses, ${tokens} tokens`);
+    // the last token may be drawn after Stop
     assert.ok(
-      running.every((ms) => ms < 200),
+      running.slice(0, -1).every((ms) => ms < 200),
       `pulses of ${running} ms`,
     );
     await page.getByRole('button', { name: 'Step', exact: true }).click();
