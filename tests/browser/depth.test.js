@@ -7,8 +7,10 @@ import { STORY, counts, openView, says } from './page_parts.js';
 
 pageTest('depth: Stop ends the measuring worker and keeps earlier results', STORY, async ({ page }) => {
   await openView(page, 'experiment');
-  await says(page, '.live .outcome', /differ/); // the view opens with a text of a second model, in a worker of its own
-  const workers = page.workers().length;
+  // the view opens with a text of a second model, in a worker of its own, which ends
+  await says(page, '.live .outcome', /differ/);
+  const workers = 1;
+  await until(() => page.workers().length === workers, 'the worker of the second model has ended');
   await page.locator('.lab > summary').press('Enter');
   const press = (name) => page.locator('#depth').getByRole('button', { name, exact: true }).press('Enter');
   await page.waitForSelector('.depth circle');
