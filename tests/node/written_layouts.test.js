@@ -380,6 +380,11 @@ describe('tying', () => {
       assert.equal(loaded.config.ffn, 'gelu_erf');
       loaded.dispose();
     });
+  test('a head of its own and no biases: no printed class has both, and model_type is asked for', async () => {
+    const bare = [...names, copy].filter(({ name }) => !name.endsWith('.bias'));
+    await refused(load(saved(bare), { config }), 'bad-config', /nanogpt: nanoGPT ties the head[^]*give model_type/);
+    (await load(saved(bare), { config: { ...config, model_type: 'nanogpt' } })).dispose();
+  });
   test('a head of its own and masks: it is minGPT', async () => {
     const loaded = await load(saved([...names, ...masks, other]), { config });
     assert.deepEqual([loaded.config.ffn, loaded.config.tieWordEmbeddings], ['gelu_tanh', false]);

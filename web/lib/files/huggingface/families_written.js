@@ -41,8 +41,9 @@ const nanoGpt = like(linearGpt, {
   keys: { ...biasKeys('bias'), bias_norm: 'bias' },
   derive: (json) => ({ ffn: activation(json.activation ?? 'gelu'), d_ff: product(4, json.n_embd) }),
   sizes: ({ bias_qkv }) => ({ bias: bias_qkv }),
-  excludes: ({ tie_word_embeddings: tied }, names) =>
-    !tied && hasMasks(names) && 'nanoGPT ties the head to the embedding, and saves no masks',
+  // without biases it can only be a changed class, whose GELU is not known
+  excludes: ({ tie_word_embeddings: tied, bias_qkv: biased }, names) =>
+    !tied && (hasMasks(names) || !biased) && 'nanoGPT ties the head to the embedding, and saves no masks',
 });
 
 /** minGPT, and makemore's Transformer. */
