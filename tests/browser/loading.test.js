@@ -52,6 +52,14 @@ visitTest(
   },
 );
 
+visitTest('how fast this machine reads weights is measured for who looks at the models', {}, async ({ page }) => {
+  await page.waitForSelector('.tok');
+  await quiet(page);
+  assert.equal(page.workers().length, 1, 'another worker than that of the model');
+  await page.locator('.pill:visible').click();
+  await says(page, 'dialog.models', /About [\d.,]+ tokens per second on this machine/);
+});
+
 visitTest('a phone is offered no download', { width: 390, height: 844 }, async ({ page, requests }) => {
   await settled(page);
   await page.waitForSelector('.tok');
