@@ -45,6 +45,8 @@ test("OpenAI's client completes, streams and lists models", async () => {
   for await (const { choices } of await client.chat.completions.create({ ...body, stream: true }))
     streamed += choices[0].delta.content ?? '';
   assert.equal(streamed, text);
+  const response = { model: 'any', input: messages, temperature: 0, max_output_tokens: 12 };
+  assert.equal((await client.responses.stream(response).finalResponse()).output_text, text);
   assert.deepEqual(
     (await client.models.list()).data.map(({ id }) => id),
     ['stories'],

@@ -10,7 +10,7 @@ import { ChatOpenAI, OpenAIEmbeddings } from '@langchain/openai';
 import { OpenAI as LlamaIndex } from '@llamaindex/openai';
 import { embedMany, generateObject, generateText, streamText, tool } from 'ai';
 import OpenAI from 'openai';
-import { zodFunction, zodResponseFormat } from 'openai/helpers/zod';
+import { zodFunction, zodResponseFormat, zodResponsesFunction, zodTextFormat } from 'openai/helpers/zod';
 import { z } from 'zod';
 import { temporaryFolder } from '../temporary.js';
 import { unpacked } from './unpacked.js';
@@ -156,6 +156,105 @@ describe("OpenAI's client", () => {
   });
 });
 
+describe("responses of OpenAI's client", () => {
+  const greedy = { model: 'x', input: prompt, temperature: 0, max_output_tokens: 12 };
+  const { responses } = new OpenAI({ apiKey: '-', fetch: (...call) => fetch(...call), maxRetries: 0 });
+  const typesOf = async (stream) => {
+    const types = [];
+    for await (const { type, sequence_number: number } of stream) types[number] = type;
+    return types;
+  };
+  const MESSAGE = ['output_text.done', 'content_part.done', 'output_item.done'];
+  const BEGUN = ['created', 'in_progress', 'output_item.added'];
+  const CALL = ['function_call_arguments.delta', 'function_call_arguments.done', 'output_item.done', 'completed'];
+  const named = (types) => types.map((type) => `response.${type}`);
+
+  test('a response and its stream give the text of chat, events in their order', async () => {
+    const { output_text: text, status, incomplete_details: why, usage } = await responses.create(greedy);
+    assert.deepEqual([text, status, why.reason], [want, 'incomplete', 'max_output_tokens']);
+    assert.deepEqual([usage.output_tokens, usage.total_tokens], [12, usage.input_tokens + 12]);
+    const stream = responses.stream(greedy);
+    const types = await typesOf(stream);
+    assert.equal((await stream.finalResponse()).output_text, want);
+    const deltas = types.filter((type) => type.endsWith('text.delta'));
+    assert.deepEqual(types, [
+      ...named([...BEGUN, 'content_part.added']),
+      ...deltas,
+      ...named([...MESSAGE, 'incomplete']),
+    ]);
+    assert.ok(deltas.length > 3);
+  });
+
+  test('a conversation goes on from a response, from its items and from references to them', async () => {
+    const input = [{ role: 'user', content: [{ type: 'input_text', text: prompt }] }];
+    const instructions = 'Tell a story.';
+    const first = await responses.create({ ...greedy, input, instructions });
+    const system = { role: 'system', content: instructions };
+    const told = await model.chat([system, ...messages], { temperature: 0, maxTokens: 12 }).result;
+    assert.equal(first.output_text, told.text);
+    assert.deepEqual((await responses.retrieve(first.id)).output, first.output);
+    const more = { role: 'user', content: 'And then' };
+    const conversation = [...messages, { role: 'assistant', content: told.text }, more];
+    const { text } = await model.chat(conversation, { temperature: 0, maxTokens: 12 }).result;
+    for (const own of [
+      { previous_response_id: first.id, input: more.content },
+      { input: [...input, ...first.output, more] },
+      { input: [...input, { type: 'item_reference', id: first.output[0].id }, more] },
+    ])
+      assert.equal((await responses.create({ ...greedy, ...own })).output_text, text);
+    const unkept = await responses.create({ ...greedy, store: false });
+    const refused = responses.create({ ...greedy, previous_response_id: unkept.id });
+    await assert.rejects(refused, { status: 400, message: /there is no response resp_\S+: the newest 100/ });
+    await assert.rejects(responses.retrieve(unkept.id), { status: 404 });
+  });
+
+  test('parse gives a value; a tool is called, and its result is read', async () => {
+    const body = { model: 'x', input: prompt, text: { format: zodTextFormat(Pet, 'pet') } };
+    const { output_parsed: pet } = await responses.parse(body);
+    assert.deepEqual(Pet.parse(pet), pet);
+    const tools = [zodResponsesFunction({ name: 'weather', parameters: Town })];
+    const asking = { model: 'x', input: 'Rain?', tools, tool_choice: { type: 'function', name: 'weather' } };
+    const stream = responses.stream(asking);
+    assert.deepEqual(await typesOf(stream), named([...BEGUN, ...CALL]));
+    const { id, output } = await stream.finalResponse();
+    const [{ call_id: call, name, parsed_arguments: given }] = output;
+    assert.deepEqual([output.length, name, TOWNS.includes(given.town)], [1, 'weather', true]);
+    const result = { type: 'function_call_output', call_id: call, output: 'sun' };
+    const after = { ...greedy, input: [result], previous_response_id: id };
+    const { output_text: text } = await responses.create(after);
+    const made = { role: 'assistant', content: '', tool_calls: [{ function: { name, arguments: given } }] };
+    const conversation = [{ role: 'user', content: 'Rain?' }, made, { role: 'tool', content: 'sun' }];
+    assert.equal(text, (await model.chat(conversation, { temperature: 0, maxTokens: 12 }).result).text);
+  });
+
+  test('log probabilities come with the text and with its deltas', async () => {
+    const body = { ...greedy, include: ['message.output_text.logprobs'], top_logprobs: 2 };
+    const { output } = await responses.create(body);
+    const [{ text, logprobs }] = output[0].content;
+    assert.equal(logprobs.map(({ token }) => token).join(''), text);
+    assert.ok(logprobs.every(({ logprob, top_logprobs: top }) => top.length === 2 && top[0].logprob === logprob));
+    const deltas = [];
+    for await (const event of responses.stream(body)) deltas.push(...(event.delta ? event.logprobs : []));
+    assert.deepEqual(deltas, logprobs);
+  });
+
+  test('what is refused has a name of the request', async () => {
+    for (const [more, words] of [
+      [{ max_output_tokens: -1 }, /max_output_tokens is -1/],
+      [{ tools: [{ type: 'web_search' }] }, /tools of the type function, not web_search/],
+      [{ input: [{ type: 'reasoning', summary: [] }] }, /not reasoning/],
+      [{ input: [{ role: 'user', content: [{ type: 'input_image' }] }] }, /not parts of the type input_image/],
+      [{ input: undefined }, /input is undefined/],
+      [{ reasoning: { effort: 'high' } }, /does not read reasoning with/],
+      [{ text: { verbosity: 'low' } }, /does not read verbosity with "low"/],
+      [{ include: ['file_search_call.results'] }, /does not read file_search_call.results in include/],
+      [{ conversation: 'conv_1' }, /does not read conversation/],
+    ])
+      for (const stream of [false, true])
+        await assert.rejects(responses.create({ ...greedy, ...more, stream }), { status: 400, message: words });
+  });
+});
+
 describe('LangChain', () => {
   const chat = (more) =>
     new ChatOpenAI({ model: 'x', apiKey: '-', maxRetries: 0, temperature: 0, configuration: { fetch }, ...more });
@@ -166,6 +265,8 @@ describe('LangChain', () => {
     let text = '';
     for await (const chunk of await own.stream(prompt)) text += chunk.content;
     assert.equal(text, want);
+    const responding = chat({ maxTokens: 12, useResponsesApi: true });
+    assert.equal((await responding.invoke(prompt)).text, want);
   });
 
   test('structured output by schema and by function, and tools', async () => {

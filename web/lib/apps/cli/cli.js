@@ -213,7 +213,8 @@ async function serveModel(o) {
       signal,
       origins: o['allow-origin'] ?? [],
       name: o.model ?? 'stories-1m',
-      listening: (url) => console.log(`${url} answers chat/completions, embeddings and models. Ctrl+C ends it.`),
+      listening: (url) =>
+        console.log(`${url} answers chat/completions, responses, embeddings and models. Ctrl+C ends it.`),
     }),
   );
 }

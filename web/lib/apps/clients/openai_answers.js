@@ -19,18 +19,18 @@ const ONLY = new Map(Object.entries({ modalities: ['text'], verbosity: 'medium',
 /**
  * Throws for a member of a request that would be ignored.
  * @param {Record<string, any>} body
+ * @param {Set<string>} read  members that are read, or that change nothing
+ * @param {Map<string, any>} only  the one value of other members that changes nothing
  */
-function refuseUnread(body) {
-  if (body.functions || body.function_call) throw new TypeError('glassformer reads tools, not functions');
+export function refuseUnread(body, read, only) {
   for (const [name, value] of Object.entries(body)) {
-    if (READ.has(name) || value === undefined || value === null) continue;
-    const allowed = ONLY.has(name) ? JSON.stringify(ONLY.get(name)) : null;
+    if (read.has(name) || value === undefined || value === null) continue;
+    const allowed = only.has(name) ? JSON.stringify(only.get(name)) : null;
     if (allowed !== JSON.stringify(value))
       throw new TypeError(
         `glassformer does not read ${name}` + (allowed ? ` with ${JSON.stringify(value)}, only with ${allowed}` : ''),
       );
   }
-  if ((body.top_logprobs ?? null) !== null && !body.logprobs) throw new TypeError('top_logprobs needs logprobs: true');
 }
 
 /**
@@ -39,7 +39,9 @@ function refuseUnread(body) {
  * @returns {Record<string, any>}  options of Model.chat
  */
 function optionsOf(body, signal) {
-  refuseUnread(body);
+  if (body.functions || body.function_call) throw new TypeError('glassformer reads tools, not functions');
+  refuseUnread(body, READ, ONLY);
+  if ((body.top_logprobs ?? null) !== null && !body.logprobs) throw new TypeError('top_logprobs needs logprobs: true');
   const { type = 'text', json_schema: named } = body.response_format ?? {};
   if (!/^(text|json_object|json_schema)$/.test(type)) throw new TypeError(`there is no response_format ${type}`);
   return {
@@ -79,7 +81,7 @@ function finishOf({ stopReason, toolCalls }) {
 }
 
 /** @param {Summary[]} summaries */
-function usageOf(summaries) {
+export function usageOf(summaries) {
   const [{ prefilledTokens, reusedTokens }] = summaries;
   const prompt = prefilledTokens + reusedTokens;
   const written = summaries.reduce((n, { ids }) => n + ids.length, 0);
@@ -92,7 +94,7 @@ function usageOf(summaries) {
 }
 
 /** @param {Summary} summary */
-const callsOf = ({ toolCalls = [] }) =>
+export const callsOf = ({ toolCalls = [] }) =>
   toolCalls.map(({ id, name, arguments: given }) => ({
     id,
     type: 'function',
@@ -103,7 +105,7 @@ const callsOf = ({ toolCalls = [] }) =>
 const bytesOf = (text) => [...new TextEncoder().encode(text)];
 
 /** @param {Step} step */
-const logprobOf = ({ text: token, logprob, top = [] }) => ({
+export const logprobOf = ({ text: token, logprob, top = [] }) => ({
   token,
   logprob,
   bytes: bytesOf(token),
@@ -135,7 +137,7 @@ function templateMessage(given) {
  * @param {Record<string, any>} body
  * @param {AbortSignal | null} [signal]
  */
-function* answersTo(model, body, signal) {
+export function* answersTo(model, body, signal) {
   const { seed, ...given } = optionsOf(body, signal);
   const n = body.n ?? 1;
   if (!Array.isArray(body.messages)) throw new TypeError(`messages is ${typeof body.messages}, expected a list`);

@@ -1,18 +1,22 @@
 // openai_fetch.js - a fetch that answers OpenAI's HTTP paths with a loaded model
 import { chunksOf, completionOf, embeddingsOf, modelEntry } from './openai_answers.js';
+import { errorOf, Refusal, refused } from './openai_errors.js';
+import { KeptResponses, responseEvents, responseOf } from './openai_responses.js';
 
 /** @import { Model } from '../../api/model.js' */
 /** @typedef {(input: string | URL | Request, init?: RequestInit) => Promise<Response>} Fetch */
 
 /**
  * A fetch for OpenAI's client and everything that is built on it: `new OpenAI({ apiKey: '-', fetch: fetchOf(model) })`.
- * It sends nothing. It answers `chat/completions`, `embeddings`, `models` and `models/NAME` under any base address;
- * errors come as OpenAI writes them.
+ * It sends nothing. It answers `chat/completions`, `responses`, `embeddings` and `models` under any base URL. Errors have
+ * OpenAI's form. It keeps the newest 100 responses in memory, for `previous_response_id` and `responses/ID`, except those
+ * with `store: false`.
  * @param {Model} model
  * @param {{name?: string}} [options]  name: in the list of models; default 'glassformer'. Requests may have any name
  * @returns {Fetch}
  */
 export function fetchOf(model, { name = 'glassformer' } = {}) {
+  const kept = new KeptResponses();
   return async (input, init = {}) => {
     const request = typeof input === 'object' && 'url' in input ? input : null;
     const { method = 'GET', signal = null } = { ...pick(request), ...init };
@@ -20,10 +24,10 @@ export function fetchOf(model, { name = 'glassformer' } = {}) {
     const { pathname } = new URL(request?.url ?? String(input), 'http://localhost');
     try {
       const text = await textOf(request, init);
-      return await answerTo({ model, name, pathname, method: method.toUpperCase(), text, signal });
+      return await answerTo({ model, name, kept, pathname, method: method.toUpperCase(), text, signal });
     } catch (error) {
       if (signal?.aborted) throw signal.reason;
-      return refused(error);
+      return refused(error, pathname);
     }
   };
 }
@@ -35,24 +39,16 @@ const pick = (request) => (request ? { method: request.method, signal: request.s
 const textOf = (request, init) =>
   init.body !== undefined && init.body !== null ? new Response(init.body).text() : (request?.text() ?? '');
 
-/** An answer of another status than 200. */
-class Refusal extends Error {
-  /** @param {number} status @param {string} code @param {string} message */
-  constructor(status, code, message) {
-    super(message);
-    this.status = status;
-    this.code = code;
-  }
-}
-
 /**
- * @typedef {{model: Model, name: string, pathname: string, method: string, text: string,
+ * @typedef {{model: Model, name: string, kept: KeptResponses, pathname: string, method: string, text: string,
  *   signal: AbortSignal | null}} Call
  */
 
 /** @type {[path: RegExp, method: string, call: (call: Call, found: string[]) => Promise<Response>][]} */
 const PATHS = [
   [/\/chat\/completions$/, 'POST', chat],
+  [/\/responses$/, 'POST', respond],
+  [/\/responses\/([^/]+)$/, 'GET', keptResponse],
   [
     /\/embeddings$/,
     'POST',
@@ -74,7 +70,7 @@ async function answerTo(call) {
   throw new Refusal(
     404,
     'unknown_url',
-    `there is no ${pathname}: glassformer answers chat/completions, embeddings and models`,
+    `there is no ${pathname}: glassformer answers chat/completions, responses, embeddings and models`,
   );
 }
 
@@ -92,26 +88,50 @@ function bodyOf(text) {
 }
 
 /** @param {Call} call */
-async function chat({ model, text, signal }) {
+async function chat({ model, text, signal, pathname }) {
   const body = bodyOf(text);
   if (!body.stream) return Response.json(await completionOf(model, body, signal));
-  const chunks = chunksOf(model, body, signal);
-  const first = await chunks.next(); // what is refused has the status of its error
-  return new Response(eventsOf(first, chunks, signal), { headers: { 'content-type': 'text/event-stream' } });
+  const failed = (/** @type {any} */ error) => `data: ${JSON.stringify(errorOf(error, pathname))}\n\n`;
+  const form = (/** @type {any} */ chunk) => `data: ${JSON.stringify(chunk)}\n\n`;
+  return streamed(chunksOf(model, body, signal), signal, { form, failed, end: 'data: [DONE]\n\n' });
+}
+
+/** @param {Call} call */
+async function respond({ model, kept, text, signal, pathname }) {
+  const body = bodyOf(text);
+  if (!body.stream) return Response.json(await responseOf(model, body, kept, signal));
+  const form = (/** @type {any} */ event) => `event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`;
+  const failed = (/** @type {any} */ error, /** @type {number} */ count) =>
+    form({ ...errorOf(error, pathname).error, type: 'error', sequence_number: count });
+  return streamed(responseEvents(model, body, kept, signal), signal, { form, failed, end: '' });
+}
+
+/** @param {Call} call @param {string[]} found */
+async function keptResponse({ kept }, [, id]) {
+  const response = kept.get(decodeURIComponent(id));
+  if (!response) throw new Refusal(404, 'not_found', `there is no response ${id}: the newest 100 are kept`);
+  return Response.json(response);
 }
 
 /**
- * Chunks as server-sent events. Cancelling the stream and the signal stop the engine.
- * @param {IteratorResult<any, void>} first
- * @param {AsyncGenerator<any, void>} chunks
- * @param {AbortSignal | null} signal
+ * @typedef {{form: (value: any) => string, failed: (error: any, count: number) => string, end: string}} Writing
+ *   form: the text of a value; failed: that of an error after `count` values; end: the last text
  */
-function eventsOf(first, chunks, signal) {
-  const encoder = new TextEncoder();
-  const stop = () => void chunks.return().catch(() => {}); // the error of the signal is that of the stream
+
+/**
+ * An answer of server-sent events. What is refused has the status of its error, because the first value is awaited.
+ * Cancelling the stream and the signal stop the engine.
+ * @param {AsyncGenerator<any, void>} values
+ * @param {AbortSignal | null} signal
+ * @param {Writing} writing
+ */
+async function streamed(values, signal, { form, failed, end }) {
   /** @type {IteratorResult<any, void> | null} */
-  let ahead = first;
-  return new ReadableStream({
+  let ahead = await values.next();
+  const encoder = new TextEncoder();
+  const stop = () => void values.return().catch(() => {}); // the error of the signal is that of the stream
+  let count = 0;
+  const body = new ReadableStream({
     start(controller) {
       const aborted = () => {
         controller.error(signal?.reason);
@@ -120,51 +140,22 @@ function eventsOf(first, chunks, signal) {
       signal?.addEventListener('abort', aborted, { once: true });
     },
     async pull(controller) {
-      const write = (/** @type {string} */ data) => controller.enqueue(encoder.encode(`data: ${data}\n\n`));
+      const write = (/** @type {string} */ text) => text && controller.enqueue(encoder.encode(text));
       try {
-        const { done, value } = ahead ?? (await chunks.next());
+        const { done, value } = ahead ?? (await values.next());
         ahead = null;
-        if (!done) return write(JSON.stringify(value));
-        write('[DONE]');
+        if (!done) {
+          count++;
+          return void write(form(value));
+        }
+        write(end);
       } catch (error) {
         if (signal?.aborted) return;
-        write(JSON.stringify(errorOf(error)));
+        write(failed(error, count));
       }
       controller.close();
     },
     cancel: stop,
   });
-}
-
-/** Codes of errors that the request did not cause. */
-const OURS = new Set(
-  'bad-state blocked callback internal network not-finite not-found out-of-memory worker'.split(' '),
-);
-
-/** OpenAI's names of options that stand at the beginning of an error's message. @type {Record<string, string>} */
-const NAMES = {
-  ...{ maxTokens: 'max_tokens', temperature: 'temperature', topP: 'top_p', seed: 'seed', stop: 'stop' },
-  ...{ presencePenalty: 'presence_penalty', frequencyPenalty: 'frequency_penalty', logitBias: 'logit_bias' },
-  ...{ logprobs: 'top_logprobs', json: 'response_format', tools: 'tools', toolChoice: 'tool_choice' },
-};
-
-/** An error as OpenAI writes it, with the names of the request. @param {any} error */
-function errorOf(error) {
-  const { message = String(error), code = null } = error ?? {};
-  const [word] = /^\w*/.exec(message) ?? [''];
-  const param = (code === 'bad-option' && NAMES[word]) || null;
-  return {
-    error: {
-      message: param ? param + message.slice(word.length) : message,
-      type: OURS.has(code) ? 'server_error' : 'invalid_request_error',
-      param,
-      code: code === 'context-full' ? 'context_length_exceeded' : code,
-    },
-  };
-}
-
-/** @param {any} error */
-function refused(error) {
-  const status = error instanceof Refusal ? error.status : OURS.has(error?.code) ? 500 : 400;
-  return Response.json(errorOf(error), { status, headers: { 'x-should-retry': 'false' } });
+  return new Response(body, { headers: { 'content-type': 'text/event-stream' } });
 }
