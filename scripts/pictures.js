@@ -1,5 +1,5 @@
 // pictures.js - takes pictures of the built page into build/pictures: each view, or those that are named, light and
-// dark, from a phone to a desktop. The README shows write-1440-light.png as docs/page.png.
+// dark, from a phone to a desktop. docs/page.png, the README's still picture, is write-1440-light.png.
 //
 //   ./build.sh page && node scripts/pictures.js [VIEW ...]
 import { mkdirSync } from 'node:fs';

@@ -18,8 +18,9 @@ const readme = read('README.md'),
 test("pictures in the README and in the model card exist in this tree and have the repository's address", () => {
   const address = `${repository.url.replace(/^git\+|\.git$/g, '')}/raw/main/`;
   const cards = [readme, read('weights/stories-1m.md')];
-  const pictures = cards.flatMap((text) => [...text.matchAll(/!\[[^\]]*\]\(([^)]+)\)/g)].map(([, target]) => target));
-  assert.ok(pictures.length >= 2);
+  const picture = /!\[[^\]]*\]\(([^)]+)\)|<(?:img|source) [^>]*?\bsrc(?:set)?="([^"]+)"/g;
+  const pictures = cards.flatMap((text) => [...text.matchAll(picture)].map(([, markdown, html]) => markdown ?? html));
+  assert.ok(pictures.length >= 3);
   for (const target of pictures) {
     assert.ok(target.startsWith(address), target);
     assert.ok(existsSync(join(top, target.slice(address.length))), target);
