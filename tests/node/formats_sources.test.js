@@ -265,6 +265,70 @@ test('shards are read in order, also when there are more than open connections',
   );
 });
 
+/**
+ * The weights of `hf` in two files, with a part that reads pictures between them and in a third file.
+ * @param {string} at  path of the folder on the server
+ * @returns {{requests: string[], sizes: Record<string, number>, ranges: {on: boolean}}} requests of the weight files
+ */
+function servePictures(at) {
+  const pictures = (n) => ({
+    name: `vision_tower.${n}.weight`,
+    shape: [9, 1 << 20],
+    dtype: 'U8',
+    data: new Uint8Array(9 << 20),
+  });
+  const text = hfTensors();
+  const half = text.length / 2;
+  const parts = {
+    'model-1.safetensors': [pictures(0), ...text.slice(0, half), pictures(1)],
+    'model-2.safetensors': [pictures(2), pictures(3)],
+    'model-3.safetensors': [...text.slice(half, -1), pictures(4), text.at(-1)],
+  };
+  const map = Object.fromEntries(Object.entries(parts).flatMap(([file, list]) => list.map(({ name }) => [name, file])));
+  serve(`${at}config.json`, Buffer.from(JSON.stringify({ model_type: 'llava', text_config: hf })));
+  serve(`${at}model.safetensors.index.json`, Buffer.from(JSON.stringify({ weight_map: map })));
+  const out = { requests: [], sizes: {}, ranges: { on: true } };
+  for (const [file, list] of Object.entries(parts)) {
+    const bytes = Buffer.from(safetensors(list));
+    out.sizes[file] = bytes.length;
+    served[at + file] = (res, { headers: { range } }) => {
+      out.requests.push(`${file} ${range ?? 'whole'}`);
+      const from = out.ranges.on ? Number(/\d+/.exec(range)?.[0] ?? 0) : 0;
+      const of = from ? { 'content-range': `bytes ${from}-${bytes.length - 1}/${bytes.length}` } : {};
+      res.writeHead(from ? 206 : 200, { 'content-length': bytes.length - from, ...of });
+      res.end(bytes.subarray(from));
+    };
+  }
+  return out;
+}
+
+test('of a model that reads pictures, files and long parts of files without text weights are not requested', async () => {
+  const { requests, sizes, ranges } = servePictures('/llava/');
+  const want = (await drain({ weights: hfFile(), config: hf })).data;
+  const same = ({ data, warnings }) => {
+    assert.deepEqual([...data].sort(), [...want].sort());
+    assert.match(warnings.join(), /of a part that is not run were not read: model-2\.safetensors/);
+  };
+  const counted = [];
+  same(await drain(`${base}/llava/`, { ranges: true, onBytes: (...bytes) => counted.push(bytes) }));
+  const from = requests.map((request) => request.replace(/\d{3,}/, 'N'));
+  assert.deepEqual(from, [
+    'model-1.safetensors whole',
+    'model-3.safetensors whole',
+    'model-1.safetensors bytes=N-',
+    'model-3.safetensors bytes=N-',
+  ]);
+  const [loaded, total] = counted.at(-1);
+  assert.equal(loaded, total);
+  assert.ok(total < sizes['model-1.safetensors'] + sizes['model-3.safetensors'] - (20 << 20), `${total} bytes`);
+  // a server without ranges, and a load that stores or checks whole files
+  ranges.on = false;
+  same(await drain(`${base}/llava/`, { ranges: true }));
+  requests.length = 0;
+  same(await drain(`${base}/llava/`));
+  assert.deepEqual(requests, ['model-1.safetensors whole', 'model-3.safetensors whole']);
+});
+
 test('an answer that is not a model is refused, and the message says what it was', async () => {
   await rejects(`${base}/none.gguf`, 'not-found', /none\.gguf: the server answered 404/);
   served['/broken.gguf'] = (res) => {

@@ -4,9 +4,10 @@ import { chatTemplates } from './vocabulary/chat_template.js';
 import { tokenIds } from '../engine/config/config.js';
 import { GlassformerError, fail, show } from '../base/errors.js';
 import { folderTokenizer } from './folder_tokenizer.js';
-import { readHfConfig, targetTokens } from './huggingface/huggingface.js';
+import { isOfOtherPart, readHfConfig, targetTokens } from './huggingface/huggingface.js';
 import { localPath } from './bytes/open_file.js';
 import { openHeaders } from './bytes/open_headers.js';
+import { inRanges } from './bytes/needed_ranges.js';
 import { partsAmong } from './gguf/gguf_parts.js';
 import { readSafetensors, staleCopies } from './huggingface/safetensors.js';
 import { isBytes } from '../base/checks.js';
@@ -39,7 +40,7 @@ export async function openFolder(opener, folder, overrides) {
     const tokenizer = given ?? (names[0].endsWith('.pt') ? (folder.get('meta.pkl') ?? undefined) : undefined);
     return opener.weights(files, names[0].endsWith('.gguf') ? overrides : { ...overrides, config: null, tokenizer });
   }
-  const { files, map } = await weightFiles(opener, folder);
+  const { files, map } = await weightFiles(opener, folder, { ...config, ...opener.options.config });
   const generation = await opener.optionalJson(folder.get('generation_config.json'));
   const tokenizerConfig = await opener.optionalJson(folder.get('tokenizer_config.json'));
   const template = (await opener.optionalText(folder.get('chat_template.jinja'))) ?? tokenizerConfig?.chat_template;
@@ -138,15 +139,16 @@ const WEIGHTS = ['model.safetensors', 'pytorch_model.bin'];
  * The weight files of a folder, the first kind of which there is one.
  * @param {Opener} opener
  * @param {Folder} folder
+ * @param {any} config
  * @returns {Promise<{files: (Bytes | ByteReader)[], map: Record<string, string>}>} map: file name by tensor
  */
-async function weightFiles(opener, folder) {
+async function weightFiles(opener, folder, config) {
   for (const name of WEIGHTS) {
     const whole = await opener.optionalReader(folder.get(name), true);
     if (whole) return { files: [whole], map: {} };
     const index = await opener.optionalJson(folder.get(`${name}.index.json`));
     if (!index) continue;
-    const map = weightMap(index, `${name}.index.json`);
+    const map = neededFiles(opener, weightMap(index, `${name}.index.json`), config);
     const files = [...new Set(Object.values(map))]
       .sort()
       .map((f) => folder.get(f) ?? fail('not-found', `${folder.name}: there is no ${f}`));
@@ -164,6 +166,22 @@ async function weightFiles(opener, folder) {
     'not-found',
     `${folder.name}: there is neither ${WEIGHTS.join(' nor ')}, nor one of them with .index.json`,
   );
+}
+
+/**
+ * The files of an index without those of which no tensor is needed: they hold the part of a model that reads pictures.
+ * @param {Opener} opener
+ * @param {Record<string, string>} map  file name by tensor
+ * @param {any} config
+ */
+function neededFiles({ options, warnings }, map, config) {
+  if (options.names || options.rename) return map;
+  const tensors = Object.entries(map);
+  const needed = new Set(tensors.flatMap(([tensor, file]) => (isOfOtherPart(config, tensor) ? [] : [file])));
+  const others = [...new Set(Object.values(map))].filter((file) => !needed.has(file));
+  if (!others.length || !needed.size) return map;
+  warnings.push(`files that have only tensors of a part that is not run were not read: ${others.sort().join(', ')}`);
+  return Object.fromEntries(tensors.filter(([, file]) => needed.has(file)));
 }
 
 /**
@@ -242,10 +260,12 @@ export async function openStateDict(opener, format, first, files, overrides, map
     ...model,
     chatTemplate: null,
     readers,
-    ...(torch && {
-      deliver: async (i, r, tensors, give) =>
-        torch.deliverTorch(r.pos ? archives[i] : await torch.readTorch(r), tensors, give), // r.pos 0: opened again
-    }),
+    deliver: torch
+      ? async (i, r, tensors, give) => {
+          const isOpenedAgain = r.pos === 0;
+          await torch.deliverTorch(isOpenedAgain ? await torch.readTorch(r) : archives[i], tensors, give);
+        }
+      : inRanges(opener),
   };
 }
 

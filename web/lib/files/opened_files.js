@@ -16,6 +16,7 @@ import { parseJson } from './bytes/read_json.js';
  * @property {AbortSignal} [signal]
  * @property {boolean} [trusted]  whether `fetch` never delivers more bytes than the response's content-length, as the
  *   platform's own
+ * @property {boolean} [ranges]  whether parts of a weight file that are not needed may be left out
  * @property {(loaded: number, total: number | null) => void} [onBytes]  progress of the weight files, in bytes
  * @property {string} [hfEndpoint]  instead of https://huggingface.co (or $HF_ENDPOINT in Node)
  * @property {Record<string, any>} [config]  keys of the configuration that replace or complete those of the files
@@ -43,8 +44,8 @@ export class OpenedFiles {
   /** @param {OpenOptions} options */
   constructor(options) {
     this.options = options;
-    /** @type {Set<ByteReader>} */
-    this.open = new Set();
+    /** The open files, and where they come from. @type {Map<ByteReader, Bytes>} */
+    this.open = new Map();
     /** @type {string[]} */
     this.warnings = [];
     /** The errors of optional files that the server refused. @type {Error[]} */
@@ -57,7 +58,7 @@ export class OpenedFiles {
 
   /** Close every open file. */
   close() {
-    for (const r of this.open) r.close();
+    for (const r of this.open.keys()) r.close();
   }
 
   /**
@@ -115,7 +116,7 @@ export class OpenedFiles {
       : undefined;
     if (counts && !counted && this.total !== null) this.total = total === null ? null : this.total + total;
     const r = new ByteReader(chunks, { name, total: exact ? total : null, bounded, reused, onBytes, signal });
-    this.open.add(r);
+    this.open.set(r, source);
     const head = new TextDecoder('latin1')
       .decode(await r.peek(64))
       .trimStart()

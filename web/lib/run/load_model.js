@@ -91,6 +91,7 @@ async function loadOnce(source, options, hooks, fetch, downloads) {
     names: options.names,
     rename: hooks.rename,
     trusted: hooks.fetch === undefined && !downloads,
+    ranges: !downloads, // a cache stores whole files, and a checksum is that of a whole file
     onBytes: (loaded, all) => {
       download.loaded = loaded;
       download.total = all ?? null;

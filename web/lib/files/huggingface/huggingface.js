@@ -98,6 +98,20 @@ function checkConversions(value, where, depth = 0) {
 }
 
 /**
+ * The family of a config.json; null where it is not known.
+ * @param {Json} json
+ */
+const familyOf = (json) =>
+  Object.hasOwn(FAMILIES, json.model_type) ? FAMILIES[json.model_type] : familyOfText(json, FAMILIES);
+
+/**
+ * Whether a tensor is of a part of a model that is not run, such as the part that reads pictures.
+ * @param {Json} json  config.json
+ * @param {string} name
+ */
+export const isOfOtherPart = (json, name) => familyOf(json)?.others?.test(name) ?? false;
+
+/**
  * Reads a parsed config.json.
  * @param {Json} json
  * @param {string} [where]  file name, for messages
@@ -120,13 +134,12 @@ export function readHfConfig(json, where = 'config.json', tensors) {
     const config = completeConfig(own, where);
     return { config, special, places: () => placesByName(config, {}), isBuffer: maybe, labels: null, warnings: [] };
   }
-  const named = Object.hasOwn(FAMILIES, type)
-    ? FAMILIES[type]
-    : (familyOfText(json, FAMILIES) ??
-      fail(
-        'unsupported',
-        `${where}: model_type ${show(type)} is not supported, expected one of ${MODEL_TYPES.join(', ')}`,
-      ));
+  const named =
+    familyOf(json) ??
+    fail(
+      'unsupported',
+      `${where}: model_type ${show(type)} is not supported, expected one of ${MODEL_TYPES.join(', ')}`,
+    );
   json = withoutAliases(keysOf(json, named), named.aliases ?? {}, where);
   const { family, labels } = withClassifier(named, json, tensors, where);
   const used = keysRead(family);
