@@ -16,7 +16,7 @@ pageTest(
   `#model=weights/stories-1m.gguf&prompt=${encodeURIComponent(prompt)}&t=0`,
   async ({ page }) => {
     await page.locator('#model-file').setInputFiles(GEMMA);
-    await says(page, '.pill', /gemma-3-270m/i);
+    await says(page, '.pill', /^Gemma 3 270m/);
     await page.getByLabel('Prompt', { exact: true }).fill(prompt);
     await fast(page, TOKENS);
     await run(page);
