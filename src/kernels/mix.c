@@ -90,15 +90,17 @@ GF_INLINE void mix_form(float *z, int32_t ldz, const float *w, int m, enum form 
         mix_m(z, ldz, w, 1, form, v, count, d_head);
 }
 
-/* Whether a weight of m queries is 0 for one of the keys 0 .. count - 1. */
-static int has_zero(const float *p, int32_t ldp, int m, int32_t count) {
-    v128 zero = i32x4_splat(0);
-    for (int t = 0; t < m; t++, p += ldp)
-        for (int32_t j = 0; j < count; j += 4) {
-            v128 none = f4_eq(v_load_to(p, j, count), f4_splat(0));
+/* How many of the keys 0 .. count - 1 come before the group of 4 in which one of m queries first has weight 0. */
+static int32_t before_zero(const float *p, int32_t ldp, int m, int32_t count) {
+    for (int32_t j = 0; j < count; j += 4) {
+        v128 zero = i32x4_splat(0);
+        for (int t = 0; t < m; t++) {
+            v128 none = f4_eq(v_load_to(p + (int64_t)t * ldp, j, count), f4_splat(0));
             zero = v_or(zero, count - j < 4 ? v_and(none, i32x4_mask_first(count - j)) : none);
         }
-    return v_any(zero);
+        if (v_any(zero)) return j;
+    }
+    return count;
 }
 
 static void mix_float(float *z, int32_t ldz, const float *p, int32_t ldp, int m, int32_t type, const void *v,
@@ -275,16 +277,25 @@ static void mix_q8(float *z, int32_t ldz, const float *p, int32_t ldp, int m, co
         mix_q8_m(z, ldz, &u, 1, v, quads, d_head);
 }
 
+/* Keys at which a query has weight 0, as those behind it in the block that it is in, are left out of its sums: from the
+ * first of them on the queries go one by one. */
+static void mix_together(float *z, int32_t ldz, const float *p, int32_t ldp, int m, int32_t type, const char *v,
+                         int32_t count, int32_t d_head) {
+    const int32_t n = m > 1 ? before_zero(p, ldp, m, count) : count;
+    const char *rest = v + (int64_t)n * d_head * (type == GF_KV_F32 ? 4 : 2);
+    if (n) mix_float(z, ldz, p, ldp, m, type, v, n, d_head);
+    for (int t = 0; n < count && t < m; t++)
+        mix_float(z + (int64_t)t * ldz, ldz, p + (int64_t)t * ldp + n, ldp, 1, type, rest, count - n, d_head);
+}
+
 void gf_attn_mix(float *z, int32_t ldz, const float *p, int32_t ldp, int32_t m, int32_t type, const void *vblock,
                  int32_t count, int32_t d_head) {
     while (m > 0) {
         int k = m >= 4 ? 4 : m >= 2 ? 2 : 1;
         if (type == GF_KV_Q8)
             mix_q8(z, ldz, p, ldp, k, vblock, count, d_head);
-        else {
-            while (k > 1 && has_zero(p, ldp, k, count)) k /= 2;
-            mix_float(z, ldz, p, ldp, k, type, vblock, count, d_head);
-        }
+        else
+            mix_together(z, ldz, p, ldp, k, type, vblock, count, d_head);
         z += (int64_t)k * ldz, p += (int64_t)k * ldp, m -= k;
     }
 }
