@@ -52,12 +52,13 @@ test('mean, covariance, strongest places and histogram are those of the rows, in
   const index = [3, 20, 41];
   const options = { at, index, from: 1, statistic: ['covariance', 'top', 'histogram'], top: 4, bins: 5 };
   const range = /** @type {const} */ ([-1, 1]);
-  const rows = await rowsOf(model, TEXTS, 1);
+  const texts = [...TEXTS, Array.from({ length: 150 }, (_, i) => 3 + ((37 * i) % 900))]; // more than a pass
+  const rows = await rowsOf(model, texts, 1);
   const n = rows.length;
   for (const batch of [1, 1e6]) {
-    const { points, tokens } = await scan(model, TEXTS, { ...options, range, batch }).result();
+    const { points, tokens } = await scan(model, texts, { ...options, range, batch }).result();
     const { mean, variance, covariance, top, histogram, rows: counted } = points[at];
-    assert.deepEqual([counted, tokens], [n, n + TEXTS.length]);
+    assert.deepEqual([counted, tokens], [n, n + texts.length]);
     const column = (c) => rows.map(({ row }) => row[index[c]]);
     const means = index.map((_, c) => column(c).reduce((a, b) => a + b) / n);
     for (let a = 0; a < 3; a++) {
@@ -78,7 +79,8 @@ test('mean, covariance, strongest places and histogram are those of the rows, in
       assert.deepEqual(Array.from(histogram.counts.data.subarray(5 * a, 5 * a + 5)), bins);
     }
     const [{ ids, at: place, text, position }] = top[0];
-    assert.equal(ids[place], (await model.encode(TEXTS[text]))[position]);
+    const all = typeof texts[text] === 'string' ? await model.encode(texts[text]) : texts[text];
+    assert.equal(ids[place], all[position]);
   }
 });
 

@@ -40,19 +40,22 @@ function windowsOf(model, texts, { first, from, addSpecialTokens }) {
  * Runs windows in one session.
  * @param {Sequence} sequence
  * @param {Window[]} windows
+ * @param {boolean} isWhole  whether the rows of a window are wanted together, and not those of each pass
  * @param {Yielder} yielder
- * @param {(window: Window, captured: Record<string, Tensor>) => void} take
+ * @param {(window: Window, first: number, captured: Record<string, Tensor>) => void} take  first: the first row's index
+ *   in the window
  */
-async function runWindows(sequence, windows, yielder, take) {
+async function runWindows(sequence, windows, isWhole, yielder, take) {
   const isEncoder = sequence.model.config.kind === 'encoder';
   if (!isEncoder) sequence.stopAfterCaptures();
   for (const window of windows) {
+    const taken = (first = 0) => take(window, first, sequence.takeCaptured() ?? {});
     if (isEncoder) sequence.encodeOnly(window.ids, null);
     else {
       sequence.session.rewind(0);
-      await sequence.prefill(window.ids, yielder);
+      await sequence.prefill(window.ids, yielder, isWhole ? undefined : taken);
     }
-    take(window, sequence.takeCaptured() ?? {});
+    if (isEncoder || isWhole) taken();
     await yielder.yieldIfDue();
   }
 }
@@ -95,23 +98,26 @@ export async function scanTexts(model, texts, o, { signal }) {
   /** @type {ScanBatch} */
   const batch = { tokens: 0, windows: [], sums: {} };
   const statistics = new Set(o.statistic);
+  // The range of a histogram is that of a text.
+  const isWhole = o.values || (statistics.has('histogram') && !o.range);
   try {
-    await runWindows(sequence, windows, yielder, (window, captured) => {
+    await runWindows(sequence, windows, isWhole, yielder, (window, first, captured) => {
       /** @type {Record<string, Tensor>} */
       const values = {};
+      const skipped = Math.max(0, o.from - first);
       for (const [name, { data, shape }] of Object.entries(captured)) {
         const width = data.length / shape[0];
-        const rows = columnsOf(data.subarray(o.from * width), width, o.index, name);
+        const rows = columnsOf(data.subarray(skipped * width), width, o.index, name);
         const columns = o.index?.length ?? width;
-        if (o.values) values[name] = { data: rows.slice(), shape: [shape[0] - o.from, columns] };
+        if (o.values) values[name] = { data: rows.slice(), shape: [shape[0] - skipped, columns] };
         if (!statistics.size) continue;
-        const range = o.range ?? o.ranges[name] ?? rangeOf(rows);
+        const range = o.range ?? o.ranges[name] ?? (statistics.has('histogram') ? rangeOf(rows) : undefined);
         const sums = (batch.sums[name] ??= emptySums(statistics, columns, { bins: o.bins, range }));
-        addRows(sums, rows, { ...window, from: o.from }, o.top);
+        addRows(sums, rows, { ...window, from: first + skipped }, o.top);
       }
-      batch.tokens += window.ids.length;
       if (o.values) batch.windows.push({ ...window, values });
     });
+    for (const { ids } of windows) batch.tokens += ids.length;
     return batch;
   } finally {
     sequence.close();

@@ -62,31 +62,60 @@ function insert(list, place, most) {
  *   the first; start: position of the window in its text
  * @param {number} top  places of a column
  */
-export function addRows(sums, rows, { text, ids, from, start }, top) {
-  const { columns, sum, squares, products } = sums;
+export function addRows(sums, rows, where, top) {
+  const { columns, sum, squares } = sums;
   const n = rows.length / columns;
   sums.rows += n;
-  for (let t = 0; t < n; t++) {
-    const row = rows.subarray(t * columns, (t + 1) * columns);
-    if (sum && squares)
-      for (let c = 0; c < columns; c++) {
-        sum[c] += row[c];
-        squares[c] += row[c] * row[c];
-      }
-    if (products)
-      for (let c = 0; c < columns; c++) {
-        const [x, at] = [row[c], c * columns];
-        for (let k = 0; k <= c; k++) products[at + k] += x * row[k];
-      }
-    if (sums.counts) count(sums, row);
-    for (let c = 0; sums.top && c < columns; c++) {
-      const list = sums.top[c];
-      if (list.length >= top && row[c] <= list[top - 1].value) continue;
-      const position = t + from;
-      const first = Math.max(0, position - BEFORE);
-      const around = ids.slice(first, position + AFTER + 1);
-      insert(list, { value: row[c], text, position: start + position, ids: around, at: position - first }, top);
+  for (let t = 0; sum && squares && t < n; t++)
+    for (let c = 0, i = t * columns; c < columns; c++, i++) {
+      const x = rows[i];
+      sum[c] += x;
+      squares[c] += x * x;
     }
+  if (sums.products) addProducts(sums.products, rows, columns);
+  for (let t = 0; sums.counts && t < n; t++) count(sums, rows.subarray(t * columns, (t + 1) * columns));
+  if (sums.top) addPlaces(sums.top, rows, where, top);
+}
+
+/**
+ * Add the products of columns, several rows in one pass over the sums, whose order stays that of the rows.
+ * @param {Float64Array} products
+ * @param {Float32Array} rows
+ * @param {number} columns
+ */
+function addProducts(products, rows, columns) {
+  const together = 4 * columns;
+  let i = 0;
+  for (; i + together <= rows.length; i += together) {
+    const [a, b, c, d] = [0, 1, 2, 3].map((t) => rows.subarray(i + t * columns, i + (t + 1) * columns));
+    for (let j = 0; j < columns; j++) {
+      const [at, p, q, r, s] = [j * columns, a[j], b[j], c[j], d[j]];
+      for (let k = 0; k <= j; k++) products[at + k] = products[at + k] + p * a[k] + q * b[k] + r * c[k] + s * d[k];
+    }
+  }
+  for (; i < rows.length; i += columns)
+    for (let j = 0; j < columns; j++)
+      for (let k = 0; k <= j; k++) products[j * columns + k] += rows[i + j] * rows[i + k];
+}
+
+/**
+ * Add the places of rows to those of the largest values.
+ * @param {ScanPlace[][]} lists  of each column
+ * @param {Float32Array} rows
+ * @param {{text: number, ids: number[], from: number, start: number}} where
+ * @param {number} top
+ */
+function addPlaces(lists, rows, { text, ids, from, start }, top) {
+  const columns = lists.length;
+  /** What a value has to exceed, of each column. */
+  const least = Float32Array.from(lists, (list) => (list.length < top ? -Infinity : list[top - 1].value));
+  for (let i = 0, c = 0; i < rows.length; i++, c = c + 1 === columns ? 0 : c + 1) {
+    if (!(rows[i] > least[c] || lists[c].length < top)) continue;
+    const position = Math.floor(i / columns) + from;
+    const first = Math.max(0, position - BEFORE);
+    const around = ids.slice(first, position + AFTER + 1);
+    insert(lists[c], { value: rows[i], text, position: start + position, ids: around, at: position - first }, top);
+    if (lists[c].length === top) least[c] = lists[c][top - 1].value;
   }
 }
 
