@@ -6,6 +6,7 @@
 // random weights from configuration and seed. Of a model that only its owner has, an address keeps the name, and of its
 // text what holds for any model: whoever opens it is told.
 import { say } from '../base/language.js';
+import { FEATURE_KEYS, featureLinkIn, putFeatureLink } from '../facts/feature_link.js';
 import { sourceOf } from '../facts/hub.js';
 import { SAMPLER_OPTIONS } from '../facts/sampler_options.js';
 import { shippedModelAt } from '../facts/shipped_models.js';
@@ -57,6 +58,7 @@ function stateOf(q, hash) {
       lab: (q.get('lab') ?? '').slice(0, 40),
       preset: (q.get('preset') ?? '').slice(0, 40),
       labSize: q.get('size') === 'short' ? 'short' : 'full',
+      features: featureLinkIn(q),
       ...(/^[a-z]+[12]?$/.test(open) && { openStage: open }),
       ...(isPart(unit) && { unit }),
       ...(/^[a-z]+$/.test(present) && { present }),
@@ -148,7 +150,7 @@ export function applicable(asked) {
 }
 
 /** Keys of what is open, and of a class: the state has them with or without a model. */
-const OPEN = ['lang', 'view', 'learn', 'present', 'lab', 'size', 'preset', 'ask', 'quiz', 'hide'];
+const OPEN = ['lang', 'view', 'learn', 'present', 'lab', 'size', 'preset', 'ask', 'quiz', 'hide', ...FEATURE_KEYS];
 
 /**
  * The present state as an address. What an address asks for is in the state when its model is there; until then it stays.
@@ -156,7 +158,8 @@ const OPEN = ['lang', 'view', 'learn', 'present', 'lab', 'size', 'preset', 'ask'
  * @param {Partial<import('../store/state.js').State['view']>} [changes]  of what is open
  */
 export function addressOf({ view, text, sampler, attention, run }, changes) {
-  const { id, learn, lab, labSize, preset, assignment, openStage, unit, present, language } = { ...view, ...changes };
+  const { id, learn, lab, labSize, preset, features, assignment, ...more } = { ...view, ...changes };
+  const { openStage, unit, present, language } = more;
   const { model } = run;
   const q = new URLSearchParams();
   if (changes?.language || language !== 'en') q.set('lang', language);
@@ -166,6 +169,7 @@ export function addressOf({ view, text, sampler, attention, run }, changes) {
   if (id === 'labs' && lab) q.set('lab', lab);
   if (id === 'labs' && labSize === 'short') q.set('size', labSize);
   if (id === 'experiment' && preset) q.set('preset', preset);
+  if (id === 'features' && features) putFeatureLink(q, features);
   if (assignment.question) q.set('ask', assignment.question);
   if (assignment.questions.length) q.set('quiz', assignment.questions.join(','));
   if (assignment.concealed.length) q.set('hide', assignment.concealed.join(','));

@@ -54,7 +54,7 @@ export function openTypedAddress() {
 
 /** What an address holds, and what says that the page rests. */
 const HELD = {
-  view: ['id', 'learn', 'lab', 'assignment', 'openStage', 'unit', 'present'],
+  view: ['id', 'learn', 'lab', 'assignment', 'openStage', 'unit', 'present', 'features'],
   text: ['prompt', 'source', 'tokens', 'cursor', 'sourceCursor'],
   sampler: Object.keys(SAMPLER),
   attention: ['stack', 'head', 'key', 'stage', 'zoom', 'off'],

@@ -43,6 +43,8 @@ const view = () => ({
   lab: '', // the open lab, '' for the first
   labSize: /** @type {'full' | 'short'} */ ('full'), // of its runs; short for tests
   preset: '', // a known size that is counted beside the loaded model, '' for the first
+  /** What the view Features shows, or was asked to show. @type {import('../facts/feature_link.js').FeatureLink | null} */
+  features: null,
   answered: /** @type {string[]} */ ([]), // pages whose question was answered
   unit: '', // neuron or head whose card is open, by its key (switchable_parts.js), '' for none
   candidates: false, // the panel “Next token” is open: logits, divided by T, softmax, after the cut

@@ -1,81 +1,149 @@
 // feature_session.svelte.js - the model and the dictionary of the view, and what was asked of them. It lasts longer than
 // the component: a visitor who looks at another view finds it as it was.
-import { Dictionary, load } from 'glassformer';
 import { messageOf } from '../../state/base/error_message.js';
+import { keptName, shortSha } from '../../state/facts/feature_link.js';
 
-/** Files beside the page. */
-const MODEL = 'weights/stories.gguf';
-const FOLDER = 'weights/dictionaries/stories';
-const FILES = ['cfg.json', 'sae_weights.safetensors', 'token_table.safetensors'];
-/** Bytes of model and dictionary. */
-export const SIZE = 7_200_000;
-const TOKENS = 50;
-
-/** @param {string} file */
-const addressOf = (file) => new URL(file, document.baseURI);
-
+/** @typedef {import('../../state/facts/feature_link.js').FeatureLink} FeatureLink */
+/** @typedef {import('glassformer').Feature} Feature */
 /**
- * A feature's places in the training text: [value, quantile, place, ids].
+ * A feature's places in a text: [value, quantile, place, ids].
  * @typedef {{ density: number, most: number, counts: number[], contexts: [number, number, number, number[]][] }} Shown
  */
+/**
+ * A dictionary with its model. owned: the view has loaded the model by itself. shown: what is recorded of its features.
+ * gathers: places are taken from the text of the view, since no other is known
+ * @typedef {{ dictionary: import('glassformer').Dictionary, model: import('glassformer').Model, owned?: boolean, sha: string,
+ *   origin: Pick<FeatureLink, 'dictionary' | 'recipe'>, shown?: Shown[], gathers?: boolean }} Opened
+ */
+
+const TOKENS = 50; // that are written
+const TEXT = 'Once upon a time, there was a little dog named Max. Max saw a big tree and wagged his';
+
+/** @param {Feature} about @returns {Shown | undefined} */
+function shownOf({ density, histogram, contexts }) {
+  if (!histogram?.most) return undefined;
+  return {
+    density,
+    ...histogram,
+    contexts: contexts.map(({ value, quantile, at, tokens }) => [value, quantile, at, tokens.map(({ id }) => id)]),
+  };
+}
 
 export class FeatureSession {
-  /** @type {'idle' | 'loading' | 'ready' | 'writing'} */
+  /** @type {'idle' | 'ready' | 'writing'} */
   phase = $state('idle');
+  /** Another dictionary is on its way. */
+  opening = $state(false);
   alarm = $state('');
-  text = $state('Once upon a time, there was a little dog named Max. Max saw a big tree and wagged his');
+  text = $state(TEXT);
   /** What each token of the text activates. @type {import('glassformer').TokenFeatures[]} */
   tokens = $state.raw([]);
   /** Index of the token that was pressed. */
   pressed = $state(-1);
   feature = $state(-1);
-  /** @type {import('glassformer').Feature | null} */
+  /** @type {Feature | null} */
   about = $state.raw(null);
+  /** What a text has of the chosen feature. @type {Shown | undefined} */
+  shown = $state.raw(undefined);
   /** What is added to the activation, in multiples of the feature's largest one. */
   dose = $state(2);
   /** The features of the texts that are shown, and what was added to their activations. @type {{ feature: number, random: number, dose: number } | null} */
   asked = $state.raw(null);
   /** @type {string[]} unedited, edited, with a random feature */
   texts = $state([]);
-  /** @type {Shown[]} */
-  #shown = [];
-  /** @type {import('glassformer').Model | null} */
-  #model = null;
-  /** @type {Dictionary | null} */
-  #dictionary = null;
+  /** The names that the visitor gave, by feature. @type {Record<number, string>} */
+  names = $state({});
+  /** @type {Opened | null} */
+  opened = $state.raw(null);
+  /** SHA-256 of the model's weights, '' until known. */
+  weights = $state('');
+  /** What a link asks for, until another dictionary is opened. @type {FeatureLink | null} */
+  wanted = $state.raw(null);
+  /** Whether what is open is what the link was made with. @type {'' | 'same' | 'dictionary' | 'weights' | 'unknown'} */
+  verdict = $state('');
   /** @type {import('glassformer').Tokenizer | null} */
   #tokenizer = null;
   #stopped = new AbortController();
 
-  /** Load both, and read the text. */
-  async open() {
-    this.phase = 'loading';
+  /**
+   * Open a dictionary by this call, in the place of the one before.
+   * @param {() => Promise<Opened | null>} open  null: it was broken off
+   */
+  async open(open) {
+    this.opening = true;
     this.alarm = '';
     try {
-      const model = (this.#model = await load(addressOf(MODEL)));
-      const files = await Promise.all(
-        FILES.map(async (name) => new File([await (await fetch(addressOf(`${FOLDER}/${name}`))).blob()], name)),
-      );
-      this.#dictionary = await Dictionary.load(files, { model });
-      this.#shown = await (await fetch(addressOf(`${FOLDER}/features.json`))).json();
-      this.#tokenizer = await model.tokenizer;
-      this.phase = 'ready';
-      await this.read();
+      const opened = await open();
+      if (opened) await this.#adopt(opened);
     } catch (error) {
       this.#fail(error);
-      this.phase = 'idle';
     }
+    this.opening = false;
+  }
+
+  /** @param {Opened} opened */
+  async #adopt(opened) {
+    this.close();
+    this.opened = opened;
+    this.#tokenizer = await opened.model.tokenizer;
+    this.phase = 'ready';
+    const { wanted } = this;
+    if (wanted?.passage) this.text = wanted.passage;
+    await this.read();
+    if (wanted) await this.#follow(wanted, opened);
+    void this.#identify(opened);
+  }
+
+  /** Find out which weights these are. @param {Opened} opened */
+  async #identify(opened) {
+    const provenance = await opened.model.provenance().catch(() => null); // null: the model has gone meanwhile
+    if (this.opened !== opened || !provenance) return;
+    this.weights = provenance.weights;
+    if (this.wanted?.weights && shortSha(this.weights) !== this.wanted.weights) this.verdict = 'weights';
+  }
+
+  /** Show what a link was made with, where this is its dictionary. @param {FeatureLink} wanted @param {Opened} opened */
+  async #follow(wanted, { sha, dictionary }) {
+    const same = shortSha(sha) === wanted.sha;
+    this.verdict = !sha || !wanted.sha ? 'unknown' : same ? 'same' : 'dictionary';
+    if (this.verdict === 'dictionary' || wanted.feature >= dictionary.size) return;
+    this.names = { ...wanted.names };
+    const active = this.tokens.map(({ features }) => features.some(({ feature }) => feature === wanted.feature));
+    const at = active.lastIndexOf(true);
+    if (at >= 0) this.pressed = at;
+    await this.choose(wanted.feature);
+  }
+
+  /** Free what is open. */
+  close() {
+    const { opened } = this;
+    this.#stopped.abort();
+    opened?.dictionary.dispose();
+    if (opened?.owned) opened.model.dispose();
+    this.opened = this.about = this.asked = null;
+    this.shown = undefined;
+    Object.assign(this, { phase: 'idle', tokens: [], pressed: -1, feature: -1, texts: [], names: {} });
+    Object.assign(this, { weights: '', verdict: '' });
+  }
+
+  /** @param {string} why  what is open has gone */
+  leave(why) {
+    this.close();
+    this.alarm = why;
   }
 
   /** @param {unknown} error */
   #fail(error) {
-    this.alarm = `${messageOf(error)}.`;
+    const words = messageOf(error);
+    this.alarm = words && `${words}.`;
   }
 
   async read() {
     this.alarm = '';
     try {
-      this.tokens = (await this.#dictionary?.encode(this.text)) ?? [];
+      const { dictionary, gathers } = /** @type {Opened} */ (this.opened);
+      this.tokens = await dictionary.encode(this.text);
+      if (gathers) await dictionary.gather(this.text);
       await this.press(this.tokens.length - 1);
     } catch (error) {
       this.#fail(error);
@@ -91,13 +159,27 @@ export class FeatureSession {
 
   /** @param {number} feature */
   async choose(feature) {
+    const { opened } = this;
     this.feature = feature;
-    this.about = (await this.#dictionary?.feature(feature, { tokens: 8 })) ?? null;
+    const about = (await opened?.dictionary.feature(feature, { contexts: 4, tokens: 8 })) ?? null;
+    if (this.feature !== feature || this.opened !== opened) return; // another one was chosen meanwhile
+    this.about = about;
+    this.shown = opened?.shown?.[feature] ?? (about ? shownOf(about) : undefined);
   }
 
-  /** What the training text has of the chosen feature. @returns {Shown | undefined} */
-  get shown() {
-    return this.#shown[this.feature];
+  /** @param {string} name  '' takes it away */
+  rename(name) {
+    const { [this.feature]: _, ...others } = this.names;
+    const kept = keptName(name);
+    this.names = kept ? { ...others, [this.feature]: kept } : others;
+  }
+
+  /** What a link to this says. @returns {FeatureLink | null} */
+  get link() {
+    const { opened, feature, names, weights, text } = this;
+    if (!opened || feature < 0) return null;
+    const passage = text === TEXT ? '' : text;
+    return { ...opened.origin, feature, names, sha: shortSha(opened.sha), weights: shortSha(weights), passage };
   }
 
   /** @param {number} id */
@@ -105,28 +187,34 @@ export class FeatureSession {
     return this.#tokenizer?.idToText(id) ?? '';
   }
 
+  /** The largest activation that is known of the chosen feature. */
+  get most() {
+    const values = this.tokens.flatMap(({ features }) => features.filter(({ feature }) => feature === this.feature));
+    return this.shown?.most ?? Math.max(1e-9, ...values.map(({ value }) => value));
+  }
+
   /** Write on with the likeliest tokens: without a change, with the feature, and with a random one at the same dose. */
   async write() {
-    const [model, dictionary] = [this.#model, this.#dictionary];
-    if (!model || !dictionary) return;
+    const { opened, feature } = this;
+    if (!opened) return;
+    const { model, dictionary } = opened;
     this.phase = 'writing';
     this.alarm = '';
     const { signal } = (this.#stopped = new AbortController());
     const random = Math.floor(Math.random() * dictionary.size);
-    const { feature } = this;
-    const dose = this.dose * (this.shown?.most ?? 1);
+    const dose = this.dose * this.most;
     this.asked = { feature, random, dose };
     this.texts = ['', '', ''];
     const of = (/** @type {number} */ index) => [{ dictionary, feature: index, add: dose }];
     try {
       for (const [i, edits] of [undefined, of(feature), of(random)].entries()) {
         const steps = model.generate(this.text, { edits, maxTokens: TOKENS, temperature: 0, signal });
-        for await (const { text } of steps) this.texts[i] += text;
+        for await (const { text } of steps) if (this.opened === opened) this.texts[i] += text;
       }
     } catch (error) {
       if (!signal.aborted) this.#fail(error);
     }
-    this.phase = 'ready';
+    if (this.opened === opened) this.phase = 'ready';
   }
 
   stop() {
