@@ -249,6 +249,8 @@ pageTest(
     const button = card.locator('[data-role="published"]');
     await button.waitFor();
     assert.match(await card.innerText(), /84\.0 MB to download/);
+    const panels = await page.locator('[data-panel]:visible').evaluateAll((all) => all.map((one) => one.dataset.panel));
+    assert.ok(panels.indexOf('other-dictionaries') < panels.indexOf('features'), `${panels}`); // before the story model's
     assert.deepEqual(fetched, []);
     await button.press('Enter');
     await says(page, '#h-features', /48 directions at blocks\.12\.hook_resid_post/);
