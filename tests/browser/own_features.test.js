@@ -45,6 +45,8 @@ async function fill(page) {
 }
 
 trainTest('the training of a dictionary is stopped by its button, and nothing is kept', async ({ page }) => {
+  await page.locator('.features-text').getByRole('button', { name: 'Train your own dictionary' }).press('Enter');
+  await page.locator(`${TRAIN}:focus`).waitFor();
   await page.locator('#dictionary-tokens').fill('900000');
   await page.locator('#dictionary-tokens').press('Tab');
   await page.locator(TRAIN).press('Enter');
