@@ -10,7 +10,7 @@ import { fail } from '../base/errors.js';
 import { isBytes } from '../base/checks.js';
 import { detectFormat } from './bytes/detect_format.js';
 import { readGguf } from './gguf/gguf.js';
-import { ROPE_TABLE, ggufModel } from './gguf/gguf_model.js';
+import { HEAD, ROPE_TABLE, ggufModel } from './gguf/gguf_model.js';
 import { ARCHITECTURES } from './gguf/gguf_archs.js';
 import { OpenedFiles, fileFolder, parseTokenizer } from './opened_files.js';
 import { planTensors } from '../engine/config/tensor_plan.js';
@@ -206,7 +206,10 @@ export class Opener extends OpenedFiles {
     const known = Object.hasOwn(ARCHITECTURES, String(gguf.meta.get('general.architecture')))
       ? ARCHITECTURES
       : (await import('./gguf/gguf_archs_more.js')).ALL_ARCHITECTURES;
-    const { config, places, isBuffer, pooling, start } = ggufModel(r.name, gguf, this.warnings, scaling, known);
+    const heads = gguf.entries.some(({ name }) => HEAD.test(name))
+      ? await (await import('./gguf/gguf_heads.js')).readHeads(this, readers, parts?.files ?? files, gguf, known)
+      : { known };
+    const { config, places, isBuffer, pooling, start } = ggufModel(r.name, gguf, this.warnings, scaling, heads.known);
     const tensors = planTensors(config, gguf.entries, places, isBuffer, names, this.warnings, 'each');
     const vocab = await ggufTokenizer(r.name, gguf.meta, this.warnings);
     return {
@@ -220,7 +223,8 @@ export class Opener extends OpenedFiles {
         ...(start !== undefined && { bos: start, start: [start] }),
       },
       ...chatTemplates(gguf.meta.get('tokenizer.chat_template'), gguf.meta.get('tokenizer.chat_template.tool_use')),
-      pooling,
+      pooling: pooling && { ...pooling, ...heads.pooling },
+      ...(heads.labels && { labels: heads.labels }),
       readers,
       padding: parts?.padding ?? [gguf.padding],
     };

@@ -7,6 +7,8 @@ import { PIECES, SentencePieces } from '../../files/vocabulary/sentencepiece_voc
 import { ggufHeader, text, u32 } from '../../files/gguf/write_gguf.js';
 import { FILE_TYPES } from '../../files/gguf/quant_mix.js';
 import { writeModel } from '../../files/gguf/write_model.js';
+import { openCheckpoint } from '../../files/source.js';
+import { loadFetch } from '../../files/transfer/requests.js';
 import { vocabularyMeta } from '../../files/gguf/write_vocab.js';
 
 /** Texts that the old and the new tokenizer must split alike. */
@@ -46,12 +48,28 @@ export async function convert(source, out, { type, vocabulary, name = nameOf(sou
       type: /** @type {any} */ (chosen),
       name,
       meta,
+      ...(await behindStates(model, source, options)),
     });
     const bytes = await writeFile(out, chunks);
     return { bytes, type: chosen };
   } finally {
     model.dispose();
   }
+}
+
+/**
+ * The labels of a classifier, and what makes one vector of an encoder's states: the files have more than a model tells.
+ * @param {import('../../api/index.js').Model} model
+ * @param {string} source
+ * @param {import('../../api/index.js').LoadOptions} options
+ */
+async function behindStates({ config, labels: isClassifier }, source, options) {
+  if (config.kind !== 'encoder' && !isClassifier) return {};
+  const { signal, hfEndpoint, config: given } = options;
+  const fetch = loadFetch(source, /** @type {any} */ (options));
+  const checkpoint = await openCheckpoint(source, { fetch, signal, hfEndpoint, config: given });
+  checkpoint.close();
+  return { labels: checkpoint.labels, pooling: checkpoint.pooling };
 }
 
 /** The last part of a path. @param {string} source */

@@ -3,7 +3,7 @@ import { fail } from '../../base/errors.js';
 
 /**
  * @param {Uint8Array} bytes  from the beginning of their buffer
- * @param {string} dtype      f32, f16, bf16, or I8
+ * @param {string} dtype      f32, f16, bf16, q8_0, or I8
  * @param {string} what
  * @returns {Float32Array}
  */
@@ -12,6 +12,11 @@ export function floatsOf(bytes, dtype, what) {
   if (dtype === 'f32') return Float32Array.from({ length: bytes.length / 4 }, (_, i) => v.getFloat32(4 * i, true));
   if (dtype === 'f16')
     return Float32Array.from({ length: bytes.length / 2 }, (_, i) => fromHalf(v.getUint16(2 * i, true)));
+  if (dtype === 'q8_0')
+    return Float32Array.from({ length: (bytes.length / 34) * 32 }, (_, i) => {
+      const block = 34 * Math.floor(i / 32);
+      return fromHalf(v.getUint16(block, true)) * v.getInt8(block + 2 + (i % 32));
+    });
   if (dtype === 'I8') return Float32Array.from(new Int8Array(bytes.buffer));
   if (dtype !== 'bf16') return fail('unknown-dtype', `${what} is stored as ${dtype}, expected f32, f16, bf16 or I8`);
   const bits = Uint32Array.from({ length: bytes.length / 2 }, (_, i) => v.getUint16(2 * i, true) << 16);

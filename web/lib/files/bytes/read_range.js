@@ -6,6 +6,7 @@ import { openBytes } from './open_file.js';
 import { rangeOf } from '../transfer/retry_and_resume.js';
 
 /** @import { Bytes } from './open_file.js' */
+/** @import { Entry } from '../../engine/config/tensor_plan.js' */
 
 /**
  * @param {import('../opened_files.js').OpenedFiles} opener  with the options of the load
@@ -34,4 +35,27 @@ export async function readRange(opener, source, from, length) {
   } finally {
     r.close();
   }
+}
+
+/**
+ * Largest distance in bytes from the header to the end of a tensor that is read in passing, because the configuration
+ * must be complete before the weights are read: everything before the tensor is buffered. Tensors farther on are read
+ * from the file a second time, as far on as llama.cpp's quantiser writes them behind the head.
+ */
+const MAX_DISTANCE = 1 << 20;
+
+/**
+ * The bytes of a tensor, which stay for whom reads the weights.
+ * @param {import('../opened_files.js').OpenedFiles} opener
+ * @param {ByteReader} r  of the file, at the end of its header
+ * @param {Bytes | ByteReader} file
+ * @param {Entry} e
+ */
+export async function bytesAhead(opener, r, file, { name, offset, bytes: n }) {
+  const from = offset - r.pos;
+  const end = from + n;
+  if (end > MAX_DISTANCE && !(file instanceof ByteReader)) return readRange(opener, file, offset, n);
+  const bytes = await r.peek(end);
+  if (bytes.length < end) r.failTruncated(end, bytes.length, name);
+  return bytes.subarray(from);
 }

@@ -202,7 +202,10 @@ const MORE = {
   'gemma-embedding': {
     fields: { ...rms, kind: 'encoder', ffn: 'geglu_tanh', norm_placement: 'sandwich', qk_norm: true },
     names: sandwich,
-    keys: 'attention.sliding_window_pattern rope.freq_base_swa',
+    keys:
+      'attention.sliding_window_pattern rope.freq_base_swa ' +
+      'dense_2_feat_in dense_2_feat_out dense_3_feat_in dense_3_feat_out',
+    skips: /^dense_[23]\.weight$/, // behind the pooling
     derive: (m) => ({
       embedding_scale: Math.sqrt(m.dModel),
       ...symmetric(windows(m, 6)),

@@ -35,6 +35,9 @@ const UNUSED = /^(logit_scale|attention\.clamp_kqv)$/;
 /** Tables of rotary factors, which rope_freqs.js reads. */
 export const ROPE_TABLE = /^rope_(freqs|factors_(long|short))\.weight$/;
 
+/** Tensors behind the states of a model, which gguf_heads.js reads. */
+export const HEAD = /^(cls\.output|dense_2)\.weight$/;
+
 /** Kinds of pooling by their number in GGUF. @type {(Pooling['pooling'] | undefined)[]} */
 const POOLINGS = [undefined, 'mean', 'cls', 'last'];
 
@@ -86,12 +89,11 @@ export function ggufModel(where, { meta, entries }, warnings, scaling = null, kn
   // A copy of the tied embedding is skipped; in another dtype it is a head of its own.
   const head = byName.get('output.weight');
   const tied = !head || (copiesHead === true && head.dtype === embed.dtype);
-  // 4: a classifier, which is not read
   const pools = !fields.kind && [1, 2, 3].includes(Number(m.value('pooling_type')));
   /** @type {Record<string, any>} */
   const given = { ...configuration(m, own, scaling), tie_word_embeddings: tied, ...own.derive?.(m) };
   if (pools) Object.assign(given, { kind: 'encoder', causal: true, bias_head: false }); // Qwen3-Embedding
-  if (meta.get(GELU_KEY) === 'erf') given.ffn = String(given.ffn).replace('gelu_tanh', 'gelu_erf');
+  if (meta.get(GELU_KEY) === 'erf') given.ffn = String(given.ffn).replace('_tanh', '_erf');
   if (given.rope_scaling === 'yarn')
     given.context_length = extendedContext(given.context_length, given.rope_factor * given.rope_original_context);
   const config = completeConfig(given, where);

@@ -49,7 +49,10 @@ export function typesOf(tensors, type, config) {
 
 /** @param {{name: string, shape: number[], covers: string[]}} tensor */
 const isMatrix = ({ name, shape, covers }) =>
-  shape.length >= 2 && covers.length > 0 && !name.startsWith('position_embd') && !/_(norm|inp|rel_b)\.\w+$/.test(name);
+  shape.length >= 2 &&
+  covers.length > 0 &&
+  !/^(position_embd|cls)\./.test(name) &&
+  !/_(norm|inp|rel_b)\.\w+$/.test(name);
 
 const VALUES = /\.attn_(v|qkv)\.weight$/;
 

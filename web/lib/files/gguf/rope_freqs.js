@@ -5,21 +5,17 @@
 // (Phi-3), which a configuration contains as they are. A table that does not follow Llama 3's rule is longrope with the
 // same factors at every length.
 import { fail, show } from '../../base/errors.js';
-import { ByteReader } from '../bytes/chunks.js';
-import { readRange } from '../bytes/read_range.js';
+import { bytesAhead } from '../bytes/read_range.js';
 
 /** @import { Entry } from '../../engine/config/tensor_plan.js' */
 /** @import { Bytes } from '../bytes/open_file.js' */
+/** @import { ByteReader } from '../bytes/chunks.js' */
 
 const FREQS = 'rope_freqs.weight';
 const SHORT = 'rope_factors_short.weight';
 const LONG = 'rope_factors_long.weight';
-/**
- * Largest distance in bytes from the header to the end of a table that is read in passing: the configuration must be
- * complete before the weights are read, and everything before the table is buffered. Tables farther on are read from
- * the file a second time, as far on as llama.cpp's quantiser writes them behind the head.
- */
-const MAX_DISTANCE = 1 << 20;
+/** Most bytes of a table. */
+const MAX_BYTES = 1 << 20;
 
 /**
  * Reads the tables without consuming them.
@@ -37,9 +33,8 @@ export async function readRopeTables(opener, readers, files, entries, meta) {
     const r = await readers[e.file]();
     if (e.dtype !== 'f32' || e.shape.length !== 1)
       fail('unknown-dtype', `${r.name}: ${e.name} is ${e.dtype} of shape ${show(e.shape)}, expected a list of f32`);
-    if (e.bytes > MAX_DISTANCE)
-      fail('unsupported', `${r.name}: ${e.name} has ${e.shape[0]} factors, which is no table`);
-    const bytes = await tableBytes(opener, r, files[e.file], e);
+    if (e.bytes > MAX_BYTES) fail('unsupported', `${r.name}: ${e.name} has ${e.shape[0]} factors, which is no table`);
+    const bytes = await bytesAhead(opener, r, files[e.file], e);
     const v = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
     tables.set(
       e.name,
@@ -47,22 +42,6 @@ export async function readRopeTables(opener, readers, files, entries, meta) {
     );
   }
   return ropeTableFields((await readers[0]()).name, tables, meta);
-}
-
-/**
- * The bytes of a table, which stay for whom reads the weights.
- * @param {import('../opened_files.js').OpenedFiles} opener
- * @param {ByteReader} r  of the file
- * @param {Bytes | ByteReader} file
- * @param {Entry} e
- */
-async function tableBytes(opener, r, file, { name, offset, bytes: n }) {
-  const from = offset - r.pos;
-  const end = from + n;
-  if (end > MAX_DISTANCE && !(file instanceof ByteReader)) return readRange(opener, file, offset, n);
-  const bytes = await r.peek(end);
-  if (bytes.length < end) r.failTruncated(end, bytes.length, name);
-  return bytes.subarray(from);
 }
 
 /**

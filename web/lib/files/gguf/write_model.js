@@ -13,6 +13,8 @@ import { rowsForOtherPairs } from '../../engine/config/rope_rows.js';
 import { roster } from '../../engine/config/weight_roster.js';
 import { FILE_TYPES, typesOf } from './quant_mix.js';
 import { bool, bools, encodedPieces, f32, ggufHeader, text, u32 } from './write_gguf.js';
+import { hasHeadOf, withHead } from './gguf_heads.js';
+import { headMeta, labelMeta, poolingParts } from './write_heads.js';
 import { ropeTables, same, scalingKeys } from './write_rope.js';
 
 /** @import { Config } from '../../engine/config/config.js' */
@@ -76,11 +78,14 @@ const NEEDS = {
   granitemoe: noBias,
   falcon: noBias,
   mpt: { bias_head: false },
+  bert: { label_norm: false },
   t5: noBias,
   'nomic-bert': { bias_ffn: false },
   eurobert: noBias,
   'llama-embed': noBias,
-  'modern-bert': noBias,
+  'modern-bert': ({ n_labels: labels }) => ({
+    ...{ ...noBias, bias_head: labels ? undefined : false, bias_head_transform: false },
+  }),
   'gemma-embedding': noBias,
   t5encoder: noBias,
 };
@@ -107,24 +112,31 @@ const FUSED = ['gpt2', 'phi3', 'gptneox', 'bloom', 'falcon', 'mpt', 'modern-bert
  * @param {Config} config
  * @param {(name: string) => Float32Array | Promise<Float32Array>} weight  a weight by its name in the roster, row after
  *   row
- * @param {{type?: Type, name?: string, meta?: Record<string, Value>}} [options]  type: of the matrices (norms, biases
- *   and positions are F32; quant_mix.js says which matrices keep more bits); name: of the model; meta: further
- *   metadata, the vocabulary
+ * @param {{type?: Type, name?: string, meta?: Record<string, Value>,
+ *   labels?: import('../huggingface/classifiers.js').Labels,
+ *   pooling?: Partial<import('../huggingface/sentence_transformers.js').OwnPooling>}} [options]  type: of the matrices
+ *   (norms, biases, positions and what follows the states are F32; quant_mix.js says which matrices keep more bits);
+ *   name: of the model; meta: further metadata, the vocabulary; labels: of a classifier; pooling: of an encoder
  * @returns {AsyncGenerator<Uint8Array, void, void>}
  */
-export async function* writeModel(config, weight, { type = 'F32', name = 'model', meta = {} } = {}) {
+export async function* writeModel(config, weight, { type = 'F32', name = 'model', meta = {}, labels, pooling } = {}) {
   const layout = ggufLayout(config);
-  const types = typesOf(layout.tensors, type, layout.target);
-  const tensors = layout.tensors.map((t, i) => ({ ...t, type: types[i] }));
+  const behind = poolingParts((!labels && pooling) || {}, layout.architecture, config);
+  const all = [...layout.tensors, ...behind.tensors];
+  const types = typesOf(all, type, layout.target);
+  const tensors = all.map((t, i) => ({ ...t, type: types[i] }));
   const general = {
     'general.architecture': text(layout.architecture),
     'general.name': text(name),
     'general.file_type': u32(FILE_TYPES[type]),
     'general.quantization_version': u32(2),
+    ...layout.meta,
+    ...(labels && labelMeta(labels, layout.architecture)),
+    ...behind.meta,
   };
   // llama.cpp refuses a file without a vocabulary unless the file says so.
   const vocabulary = meta['tokenizer.ggml.model'] ? {} : noVocabulary(layout, config);
-  const { header, padding } = ggufHeader({ ...general, ...layout.meta, ...vocabulary, ...meta }, tensors);
+  const { header, padding } = ggufHeader({ ...general, ...vocabulary, ...meta }, tensors);
   const values = valuesFor(config, layout, weight);
   yield header;
   for (const [i, t] of tensors.entries()) {
@@ -154,7 +166,8 @@ const noVocabulary = ({ architecture }, config) => ({
 
 /**
  * The values of the weights of a layout, by name in the roster of its configuration. Those that the model lacks are 0,
- * the head a copy of the embedding. The factor of the scores is in q, or in its norm.
+ * the head a copy of the embedding. The factor of the scores is in q, or in its norm. The layer before a classifier may
+ * be the pooler.
  * @param {Config} config  of the model
  * @param {Layout} layout
  * @param {(name: string) => Float32Array | Promise<Float32Array>} weight  of the model
@@ -164,7 +177,8 @@ function valuesFor(config, { target, scale }, weight) {
   const own = new Set([...roster(config)].map(({ name }) => name));
   const lengths = new Map([...roster(target)].map(({ name, shape }) => [name, shape[0]]));
   const scaled = config.qk_norm ? /attn\.q_norm\./ : /attn\.q\.\w+$/;
-  return async (name) => {
+  return async (wanted) => {
+    const name = config.label_pooling === 'pooler' ? wanted.replace(/^head_transform\b/, 'pooler') : wanted;
     if (!own.has(name))
       return name === 'head.weight' ? weight('embed.weight') : new Float32Array(lengths.get(name) ?? 0);
     const data = await weight(name);
@@ -180,12 +194,13 @@ function valuesFor(config, { target, scale }, weight) {
  * @returns {Layout}
  */
 export function ggufLayout(config) {
-  if (config.n_labels) fail('unsupported', 'a classifier cannot be written as GGUF: its labels would be lost');
-  config = withoutHeads(config);
+  config = config.n_labels ? labelled(config) : withoutHeads(config);
   const ofKind = Object.keys(ALL_ARCHITECTURES).filter(
     (name) => (ALL_ARCHITECTURES[name].fields.kind ?? 'decoder') === config.kind && !ALIKE.includes(name),
   );
-  const candidates = ofKind.map((name) => attempt(config, name));
+  const candidates = ofKind.filter((name) => hasHeadOf(name, config)).map((name) => attempt(config, name));
+  if (!candidates.length)
+    fail('unsupported', `GGUF has no classifiers of the kind ${config.kind} with so many labels: ${config.n_labels}`);
   // First those that need no further weights and no other order of rows. Phi-3 and ChatGLM have Llama's structure under
   // other names, MPT is GPT-2 without biases.
   candidates.sort((a, b) => rank(a) - rank(b));
@@ -199,6 +214,24 @@ export function ggufLayout(config) {
   );
 }
 
+/** What GGUF cannot say and has no effect: rows of positions that no token reads. @param {Config} config */
+const positions = ({ position, position_offset: offset }) => ({
+  position_offset: position === 'learned' ? 0 : offset,
+  position_pad_id: -1,
+});
+
+/**
+ * A classifier as GGUF has it, where the pooler is a layer of the head.
+ * @param {Config} config
+ * @returns {Config}
+ */
+function labelled(config) {
+  /** @type {Config} */
+  const own = { ...config, ...positions(config), pooler: false, head_activation: 'none' };
+  if (config.label_pooling !== 'pooler') return own;
+  return { ...own, label_pooling: 'first', label_transform: 'tanh', bias_head_transform: true };
+}
+
 /**
  * A model without what GGUF has no place for and llama.cpp's converter leaves out: pooler and head of an encoder, rows
  * of positions that no token reads. A decoder without a head gets that of its embedding.
@@ -206,7 +239,7 @@ export function ggufLayout(config) {
  * @returns {Config}
  */
 function withoutHeads(config) {
-  const rows = { position_offset: config.position === 'learned' ? 0 : config.position_offset, position_pad_id: -1 };
+  const rows = positions(config);
   if (config.kind !== 'encoder') return { ...config, ...rows };
   if (config.causal) return { ...config, ...rows, kind: 'decoder', tie_word_embeddings: true };
   return {
@@ -229,8 +262,8 @@ const rank = ({ differences, layout }) =>
  * @returns {{layout: Layout, differences: string[]}} the second: in what the result differs from the model
  */
 function attempt(config, architecture) {
-  const own = ALL_ARCHITECTURES[architecture];
-  const { fields } = own;
+  const usual = ALL_ARCHITECTURES[architecture];
+  const { fields } = usual;
   const needs = Object.entries(neededBy(architecture, config)).filter(([, value]) => value !== undefined);
   /** @type {[string, any][]} */
   const further = Object.entries({
@@ -242,13 +275,14 @@ function attempt(config, architecture) {
   );
   const added = further.filter(([field]) => /^(bias_|tie_)/.test(field));
   const target = { ...config, rope_pairs: fields.rope_pairs ?? config.rope_pairs, ...Object.fromEntries(added) };
-  const names = namesOf(own, target, FUSED.includes(architecture));
-  const tensors = [...ropeTables(config), ...tensorsOf(target, names)];
   const meta = metadataOf(target, architecture);
-  const permute = target.rope_pairs !== config.rope_pairs;
-  const layout = { architecture, meta, tensors, permute, scale: 1, target, added: added.length };
   const values = new Map(Object.entries(meta).map(([key, v]) => [key, v.type === 6 ? Math.fround(v.value) : v.value]));
   values.set('general.architecture', architecture);
+  const own = config.n_labels ? withHead(usual, architecture, values) : usual;
+  const names = namesOf(own, target, FUSED.includes(architecture));
+  const tensors = [...ropeTables(config), ...tensorsOf(target, names)];
+  const permute = target.rope_pairs !== config.rope_pairs;
+  const layout = { architecture, meta, tensors, permute, scale: 1, target, added: added.length };
   const entries = tensors.map(({ name, shape }) => ({ name, shape, dtype: 'f32', file: 0, offset: 0, bytes: 0 }));
   /** @type {string[]} */
   const differences = [];
@@ -258,7 +292,7 @@ function attempt(config, architecture) {
     const tables = new Map(tensors.flatMap(({ name, table }) => (table ? [[name, table]] : [])));
     const gguf = { meta: values, entries, padding: 0 };
     const scaling = tables.size ? ropeTableFields('GGUF', tables, values) : null;
-    const read = ggufModel('GGUF', gguf, [], scaling, ALL_ARCHITECTURES);
+    const read = ggufModel('GGUF', gguf, [], scaling, { [architecture]: own });
     layout.scale = scoreScale(config, 0) / scoreScale(read.config, 0);
     if (same(layout.scale, 1)) layout.scale = 1;
     for (const { field, theirs, ours } of differencesOf(read.config, target))
@@ -391,6 +425,7 @@ function metadataOf(c, architecture) {
     expert_count: c.n_experts && u32(c.n_experts),
     expert_used_count: c.n_experts && u32(c.n_experts_used),
     expert_feed_forward_length: c.n_experts && !ONE_WIDTH.includes(architecture) && u32(c.d_expert),
+    ...headMeta(c, architecture),
   };
   /** @type {Record<string, Value | false | 0 | undefined>} */
   const own = {
@@ -413,7 +448,9 @@ function metadataOf(c, architecture) {
   for (const key of keys.split(' ')) values[key] = own[key] ?? false;
   /** @type {Record<string, Value>} */
   const meta = {};
-  if (c.ffn.endsWith('gelu_erf')) meta[GELU_KEY] = text('erf');
+  // which llama.cpp requires of every relative of BERT, and counts as part of the vocabulary
+  if (/bert/.test(architecture)) meta['tokenizer.ggml.token_type_count'] = u32(Math.max(1, c.n_token_types));
+  if (c.ffn.endsWith('_erf')) meta[GELU_KEY] = text('erf');
   for (const [key, value] of Object.entries(values)) if (value) meta[`${architecture}.${key}`] = value;
   return meta;
 }

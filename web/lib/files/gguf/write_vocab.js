@@ -265,7 +265,7 @@ function wordPiece(json) {
   const [cls, sep] = ends(json.post_processor ?? {});
   const ids = { unknown: model.unk_token, cls, seperator: sep, padding: '[PAD]', mask: '[MASK]' }; // its spelling
   /** @type {Record<string, Value>} */
-  const more = { token_type_count: u32(2) };
+  const more = {};
   for (const [key, token] of Object.entries(ids))
     if (texts.includes(token)) more[`${key}_token_id`] = u32(texts.indexOf(token));
   const tokens = texts.map((token, id) =>
