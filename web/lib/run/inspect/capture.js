@@ -227,7 +227,7 @@ export class Recorder {
   }
 
   /**
-   * The tensors collected since the last call.
+   * The tensors collected since the last call. What a point's passes gave is let go as soon as it is joined.
    * @returns {Record<string, Tensor>}
    */
   take() {
@@ -235,11 +235,11 @@ export class Recorder {
     const out = {};
     for (const p of this.#points) {
       const parts = this.#parts.get(p);
+      this.#parts.delete(p);
       if (parts)
         out[p.name] =
           p.axes === 'S' ? joinScores(parts, p.name.includes('scores') ? -Infinity : 0) : joinRows(parts, p.axes);
     }
-    this.#parts.clear();
     return out;
   }
 }
