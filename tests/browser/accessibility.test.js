@@ -34,7 +34,6 @@ async function experiment(page) {
   await page.getByRole('button', { name: 'Break it, one idea at a time' }).click();
   await atLeast(page, '.broken tbody tr', 5);
   await page.waitForFunction(() => document.querySelector('.break progress').hidden);
-  await page.locator('.lab > summary').press('Enter');
   await page.waitForSelector('.depth circle');
   await page.locator('#depth .as-table summary').press('Enter');
 }

@@ -15,8 +15,6 @@ export const DEEP = {
   title: say`Depth laboratory`,
   about: say`how much gradient reaches each layer of an untrained model`,
   intro: say`A deep model learns only if the signal reaches its last layer and the gradient its first. Four models, initialised N(0, 0.02), run one forward and one backward pass each.`,
-  summary: say`Gradients through a deep model, measured here`,
-  stopped: say`Stopped.`,
   kept: say`Stopped; the earlier measurement is still shown.`,
   /** @type {{ title: string, ways: Way[] }[]} */
   pictures: [

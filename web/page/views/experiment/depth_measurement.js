@@ -16,6 +16,8 @@ export const WAYS = /** @type {Record<Way, Record<string, any>>} */ ({
 });
 export const COUNT = Object.keys(WAYS).length;
 const TOKENS = 64;
+/** The models that the laboratory opens with, as scripts/record_depth.js has measured them. */
+export const FIRST_DEPTH = { layers: 32, dModel: 64 };
 
 /**
  * One forward and one backward pass of each way, on random tokens.

@@ -4,25 +4,15 @@
 import { train } from 'glassformer';
 import { TRAIN } from '../../text/train_text.js';
 import { RHYMES } from './rhymes.js';
-import { FIRST, setupOf, stepsFor } from './training_options.js';
+import { FIRST, HELD, SEPARATOR, setupOf, stepsFor, stories } from './training_options.js';
 import { frameOf, thinned } from './film_frames.js';
 import { unigramLoss } from './loss_curve.js';
 import { messageOf } from '../../state/base/error_message.js';
 
-const HELD = 0.1; // share of the text that is held out
 const SENTENCE = 32; // tokens of the film, at most
 const SAMPLE = 64; // tokens of a sample
 const COUNTED = 20_000; // characters whose tokens are counted
 const TIMED = 12; // steps by which the speed is measured
-const SEPARATOR = '<|endoftext|>';
-
-/** Each paragraph is learnt by itself. */
-const stories = (/** @type {string} */ text) =>
-  text
-    .trim()
-    .split(/\n\s*\n/)
-    .join(`\n${SEPARATOR}\n`);
-export const paragraphs = (/** @type {string} */ text) => stories(text).split(SEPARATOR).length;
 export const fileOf = (/** @type {{ name: string, bytes: BlobPart }} */ { name, bytes }) => new File([bytes], name);
 export const firstWord = (/** @type {string} */ text) => /\S+/.exec(text)?.[0] ?? '';
 

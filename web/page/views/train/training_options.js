@@ -11,6 +11,7 @@
  */
 
 export const SECONDS = 20; // of training, unless a number of steps is set
+export const HELD = 0.1; // share of the text that is held out
 const BATCH = 256; // tokens of a step: few, so that a short text is not soon known by heart
 const LOOKS = 10; // samples of a run, unless set
 const BIASES = { bias_qkv: true, bias_attn_out: true, bias_ffn: true };
@@ -120,3 +121,12 @@ export function setupOf(values) {
  */
 export const stepsFor = (targetsPerSecond, batchTokens, objective) =>
   Math.min(2000, Math.max(60, 10 * Math.round((SECONDS * targetsPerSecond) / TARGETS[objective] / batchTokens / 10)));
+
+export const SEPARATOR = '<|endoftext|>';
+/** Each paragraph is learnt by itself. */
+export const stories = (/** @type {string} */ text) =>
+  text
+    .trim()
+    .split(/\n\s*\n/)
+    .join(`\n${SEPARATOR}\n`);
+export const paragraphs = (/** @type {string} */ text) => stories(text).split(SEPARATOR).length;
