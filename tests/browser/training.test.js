@@ -16,6 +16,10 @@ pageTest(
   'training a small model: its binary is fetched at Start, the loss falls, samples and heads appear',
   TRAIN,
   async ({ page }, t) => {
+    // a recorded run is drawn until another begins
+    assert.match(await page.locator('[data-role="recorded"]').innerText(), /400 steps with seed 1/);
+    assert.ok((await page.locator('.train .curves > svg path.curve').first().getAttribute('d')).split('L').length > 50);
+    assert.equal(await page.locator('.samples li').count(), 3);
     const before = server.requests.length;
     const fetched = () => server.requests.slice(before).filter((url) => /glassformer-train-.*\.wasm/.test(url)).length;
     assert.equal(fetched(), 0, 'the trainer was fetched before anybody asked');
@@ -121,7 +125,7 @@ pageTest(
 
 pageTest('training pauses, resumes and stops, and the loaded model stays usable', TRAIN, async ({ page }) => {
   await train(page, { steps: 50_000, every: 10_000 });
-  await says(page, '.training-facts dd', /^\d/);
+  await says(page, '.training-facts dd', /^\d+ of 50,000$/);
   await button(page, 'Pause').press('Enter');
   await trained(page, /^Paused/);
   await quiet(page);
