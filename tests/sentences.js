@@ -13,6 +13,10 @@ const files = (/** @type {RegExp} */ named) =>
     .filter((file) => named.test(file))
     .sort();
 
+/** The claims of the tutorials in a language. @param {string} language @returns {Record<string, string>} */
+export const claimsIn = (language) =>
+  JSON.parse(readFileSync(`${page}languages/claims/claims_${language}.json`, 'utf8'));
+
 /** What stands after the tag `say` in a file. @param {string} file  in web/page */
 function sentencesOf(file) {
   const text = readFileSync(page + file, 'utf8');

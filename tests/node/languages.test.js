@@ -4,10 +4,12 @@ import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
 import { LABS, openLab } from '../../web/lib/apps/labs/labs.js';
 import { LANGUAGES, say, translatedNumbers } from '../../web/page/state/base/language.js';
-import { CATALOGUES, SENTENCES, UNTAGGED } from '../sentences.js';
+import { TUTORIALS } from '../../web/page/views/claims/tutorial_list.js';
+import { CATALOGUES, SENTENCES, UNTAGGED, claimsIn } from '../sentences.js';
 
 const all = new Set(Object.values(SENTENCES).flat());
 const values = (/** @type {string} */ text) => (text.match(/\{\d\}/g) ?? []).sort();
+const placesOf = (/** @type {string} */ text) => (text.match(/\{\d+\}/g) ?? []).sort();
 
 test('every language but English has a catalogue, and every catalogue is a language', () => {
   assert.deepEqual(['en', ...Object.keys(CATALOGUES)].sort(), Object.keys(LANGUAGES).sort());
@@ -61,5 +63,26 @@ test('every text of a lab is in the catalogue of labs of each language, and noth
     const catalogue = JSON.parse(readFileSync(file, 'utf8'));
     assert.deepEqual(Object.keys(catalogue).sort(), [...new Set(texts)].sort(), language);
     for (const [english, text] of Object.entries(catalogue)) assert.ok(text.trim() && text !== english, english);
+  }
+});
+
+test('every claim of a tutorial is in the catalogue of claims of each language', async () => {
+  const opened = await Promise.all(TUTORIALS.map(({ open }) => open()));
+  const texts = opened.flatMap(({ sections }, i) => [
+    ...[TUTORIALS[i].title, TUTORIALS[i].about],
+    ...sections.flatMap(({ title, claims, exercises = [] }) => [
+      title,
+      ...claims.map(({ claim }) => claim.text),
+      ...exercises.map(({ text }) => text),
+    ]),
+  ]);
+  for (const language of Object.keys(LANGUAGES).filter((code) => code !== 'en')) {
+    const catalogue = claimsIn(language);
+    assert.deepEqual(
+      texts.filter((text) => !catalogue[text]),
+      [],
+    );
+    for (const [english, text] of Object.entries(catalogue))
+      assert.deepEqual([...new Set(placesOf(text))], [...new Set(placesOf(english))], english);
   }
 });

@@ -12,19 +12,35 @@ import { TEXTBOOK } from '../../web/page/text/textbook_pages.js';
 import { distance } from '../../web/page/views/claims/arithmetic.js';
 import { erf, flat } from '../../web/page/views/claims/double_precision.js';
 import { reference } from '../../web/page/views/claims/reference.js';
+import { LANGUAGES, withoutNumbers } from '../../web/page/state/base/language.js';
+import { claimsIn } from '../sentences.js';
 import { golden, openCase, readTensors, shared } from './helpers.js';
 
+/** Names of points and of functions, and the engine's own messages, which are in English. */
+const NAMES = /“config: .*”|\b(?:norm|attn|ffn)[\w.]*|\b(?:ln|max|sin)\b/g;
 const tutorials = (await Promise.all(TUTORIALS.map(({ open }) => open()))).map(({ sections }) => sections);
 const all = tutorials.map((sections) => sections.flatMap(({ claims }) => claims.map(({ claim }) => claim)));
 
+/** What the claims say of their outcomes. @type {Set<string>} */
+const said = new Set();
 for (const claim of all.flat()) {
   test(`tutorial ${claim.tutorial}: ${claim.text}`, async () => {
     const { expected, found, ok, printed, note } = await claim.run(glassformer);
     assert.ok(ok, `expected ${expected}, found ${found}${note ? ` (${note})` : ''}`);
     assert.ok(expected && found && found !== 'undefined');
+    for (const words of [expected, found, printed, note]) if (words) said.add(words);
     if (printed) assert.ok(note, 'a printed figure that the code does not give needs its reason');
   });
 }
+
+test('what is found stands in the catalogue of each language', () => {
+  const words = [...said].filter((text) => /[a-z]{2}/i.test(text.replace(NAMES, '')));
+  for (const language of Object.keys(LANGUAGES).filter((code) => code !== 'en')) {
+    const catalogue = claimsIn(language);
+    const missing = words.map((text) => withoutNumbers(text).key).filter((key) => !catalogue[key]);
+    assert.deepEqual(missing, [], language);
+  }
+});
 
 test('every claim has a unique id and the number of its tutorial', () => {
   const names = all.flat().map((c) => c.id);

@@ -41,27 +41,49 @@ export function say(parts, ...values) {
   return (catalogue[template] ?? template).replace(/\{(\d)\}/g, (_, i) => String(values[i]));
 }
 
-/** Fetches the sentences of the labs, whose English stands in the package, and what they find: languages/labs/. */
-export async function fetchLabSentences() {
+/** Add catalogues of their own to the page's. @param {URL[]} urls @param {string} what  for the console */
+async function fetchMore(urls, what) {
   if (!catalogue) return;
   try {
-    const files = [
-      new URL(`../../languages/labs/labs_${language}.json`, import.meta.url),
-      new URL(`../../languages/labs/found_${language}.json`, import.meta.url),
-    ];
-    for (const file of await Promise.all(files.map((url) => fetch(url)))) Object.assign(catalogue, await file.json());
+    for (const file of await Promise.all(urls.map((url) => fetch(url)))) Object.assign(catalogue, await file.json());
   } catch (error) {
-    console.info('The labs are in English:', error);
+    console.info(`${what} are in English:`, error);
   }
 }
+
+/** Fetches the sentences of the labs, whose English stands in the package, and what they find: languages/labs/. */
+export const fetchLabSentences = () =>
+  fetchMore(
+    [
+      new URL(`../../languages/labs/labs_${language}.json`, import.meta.url),
+      new URL(`../../languages/labs/found_${language}.json`, import.meta.url),
+    ],
+    'The labs',
+  );
+
+/** Fetches the claims of the tutorials, and what is found of them: languages/claims/. */
+export const fetchClaimSentences = () =>
+  fetchMore([new URL(`../../languages/claims/claims_${language}.json`, import.meta.url)], 'The tutorials');
 
 /** A sentence that the page was given, in its language where a catalogue has it. @param {string} sentence */
 export const translated = (sentence) => catalogue?.[sentence] ?? sentence;
 
-/** The same of words with numbers of their own, in whose places the catalogue has {0}, {1}. @param {string} words */
-export function translatedNumbers(words) {
+const SUPERSCRIPTS = '⁻⁰¹²³⁴⁵⁶⁷⁸⁹';
+const NUMBER = new RegExp(`\\d+(?:,\\d{3})*(?:\\.\\d+)?(?: × 10[${SUPERSCRIPTS}]+)?`, 'g');
+
+/**
+ * Words with their numbers taken out.
+ * @param {string} words
+ * @returns {{ key: string, numbers: string[] }} key: with {0}, {1} in their places
+ */
+export function withoutNumbers(words) {
   /** @type {string[]} */
   const numbers = [];
-  const key = words.replace(/\d+(?:\.\d+)?/g, (number) => `{${numbers.push(number) - 1}}`);
-  return translated(key).replace(/\{(\d)\}/g, (_, i) => numbers[i]);
+  return { key: words.replace(NUMBER, (number) => `{${numbers.push(number) - 1}}`), numbers };
+}
+
+/** The same of words with numbers of their own, in whose places the catalogue has {0}, {1}. @param {string} words */
+export function translatedNumbers(words) {
+  const { key, numbers } = withoutNumbers(words);
+  return translated(key).replace(/\{(\d+)\}/g, (_, i) => numbers[i]);
 }
