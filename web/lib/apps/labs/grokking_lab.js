@@ -1,4 +1,4 @@
-// grokking_lab.js - a model learns pairs of a sum by heart, and much later the sum: how it adds by rotations
+// grokking_lab.js - a model memorises pairs of a sum, and much later learns the sum: how it adds by rotations
 import { train } from '../../api/index.js';
 import { CONFIG, OPTIONS, additionOf } from './grokking_task.js';
 import { curvesByStep, heldAccuracy, heldLoss, trainOne } from './lab_training.js';
@@ -241,9 +241,9 @@ function findings({ right, loss, restricted, excluded }, keys, share, seen, p) {
 /** @type {Lab} */
 export const lab = {
   name: 'grokking',
-  title: 'Grokking: from memory to a rule',
+  title: 'Grokking: from memorising to a rule',
   claim:
-    'A model that is taught three tenths of all sums modulo a prime first learns them by heart; much later it ' +
+    'A model that is taught three tenths of all sums modulo a prime first memorises them; much later it ' +
     'answers all others too. It then adds by rotations of a few frequencies.',
   references: [paper('Nanda et al. 2023', 'sections 4 and 5'), paper('Power et al. 2022', 'figure 1')],
   claims: [
@@ -258,7 +258,7 @@ export const lab = {
       ],
     ]),
     ...claimRows('Power et al. 2022', [
-      ['It learns by heart first', 'figure 1', 'the unseen pairs take at least twice as many steps'],
+      ['It memorises the taught pairs first', 'figure 1', 'the unseen pairs take at least twice as many steps'],
     ]),
   ],
   look: [

@@ -249,11 +249,15 @@ export const lab = {
   ],
   claims: [
     ...claimRows('Olsson et al. 2022', [
-      ['The loss drops at once', 'argument 1', 'more than half of its fall within an eighth of the steps'],
+      ['The loss drops suddenly', 'argument 1', 'more than half of its fall within an eighth of the steps'],
       ['An induction head stands above a previous-token head', 'argument 1', 'attention above 0.9, and above 0.3'],
       ['Both form at the same time', 'argument 1', 'within an eighth of the steps'],
-      ['One layer cannot', 'argument 1', 'less than 20 % right after as many steps'],
-      ['Without the previous-token head copying ends', 'argument 3', 'from more than 90 % to less than 20 % right'],
+      ['A one-layer model cannot learn this', 'argument 1', 'less than 20 % right after as many steps'],
+      [
+        'Ablating the previous-token head stops the copying',
+        'argument 3',
+        'from more than 90 % to less than 20 % right',
+      ],
     ]),
     ...claimRows('Elhage et al. 2021', [
       ['The circuits copy (OV) and compare (QK)', 'two layers', 'copying above 0.5, most tokens find their key'],

@@ -212,16 +212,24 @@ export const lab = {
     'stands twice, and late heads copy the other one.',
   references: [paper('Wang et al. 2022', 'section 3 and figure 3')],
   claims: claimRows('Wang et al. 2022', [
-    ['The name that stands once is the likelier one', 'section 2', 'in 95 % of the sentences (GPT-2 small: 99.3 %)'],
+    ['The model prefers the name that appears once', 'section 2', 'in 95 % of the sentences (GPT-2 small: 99.3 %)'],
     ['Few heads carry the answer', 'figure 3', 'three heads have more effect than all others together'],
-    ['The name moves from its second place to the end', 'section 3.2', 'more at the end before the last layer'],
+    [
+      'Information moves from the second name to the last position',
+      'section 3.2',
+      'more at the end before the last layer',
+    ],
     [
       'The name mover attends to the other name and copies it',
       'section 3.1',
       'more than to the giver; copying above 0',
     ],
-    ['An earlier head finds the name that stands twice', 'section 3.3', 'more than 0.3 of its attention on the first'],
-    ['Without the name mover other heads take over', 'section 3.4', 'the fall is less than half of what the head adds'],
+    ['An earlier head finds the repeated name', 'section 3.3', 'more than 0.3 of its attention on the first'],
+    [
+      'Other heads take over when the name mover is ablated',
+      'section 3.4',
+      'the fall is less than half of what the head adds',
+    ],
   ]),
   look: [
     'Patched heads: 1 means that this head alone turns the answer round.',

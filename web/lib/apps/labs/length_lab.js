@@ -100,9 +100,9 @@ export const lab = {
       ['Learned positions fail beyond the trained length', 'abstract', 'at least 20 points fewer right'],
     ]),
     ...claimRows('Press et al. 2022', [
-      ['Sinusoidal positions fail beyond it', 'figure 1', 'at least 20 points fewer right'],
-      ['So does RoPE', 'figure 1', 'at least 20 points fewer right'],
-      ['ALiBi does not', 'figure 1', 'at most 5 points fewer right'],
+      ['Sinusoidal positions fail beyond the trained length', 'figure 1', 'at least 20 points fewer right'],
+      ['RoPE fails beyond the trained length', 'figure 1', 'at least 20 points fewer right'],
+      ['ALiBi does not fail beyond the trained length', 'figure 1', 'at most 5 points fewer right'],
     ]),
     ...claimRows('Kazemnejad et al. 2023', [
       ['No positions at all work best beyond it', 'abstract', 'as many right as with the best other one'],

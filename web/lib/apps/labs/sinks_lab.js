@@ -109,20 +109,24 @@ export const lab = {
     'token breaks the model, a window that keeps it does not.',
   references: [paper('Xiao et al. 2023', 'section 3.1, figures 2 and 3')],
   claims: claimRows('Xiao et al. 2023', [
-    ['Above the first two layers heads attend to the first token', 'figure 2', 'most of them with more than half'],
+    [
+      'After the first two layers, most heads attend mainly to the first token',
+      'figure 2',
+      'most of them with more than half',
+    ],
     [
       'A window without the first token breaks the model',
       'figure 3, table 1',
       'a loss at least 1 nat higher behind it',
     ],
-    ['The same window with the first token does not', 'figure 3, table 1', 'a loss at most 0.1 nats higher'],
+    ['Keeping the first token in that window avoids the damage', 'figure 3, table 1', 'a loss at most 0.1 nats higher'],
   ]),
   look: [
     'Heads: which of them rest on the first token, and in which layers.',
     'Loss: the curves part where the window has left the first token behind. The text has four windows, all within ' +
       'the positions that the model was trained on.',
   ],
-  refutes: 'Curves with and without the first token that lie on each other.',
+  refutes: 'Curves with and without the first token that coincide.',
   model: 'stories.gguf',
   change: { title: 'Tokens in the window', values: [32, 64, 128], default: 128 },
   run,

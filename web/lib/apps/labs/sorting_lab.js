@@ -130,7 +130,7 @@ export const lab = {
       'for at least 99 % of the numbers',
     ],
     ['With the permutation itself as attention it sorts as well', 'attention patterns', 'at least 99 % of the numbers'],
-    ['What is looked at is copied', 'OV circuit', 'copying above 0.5 in each head'],
+    ['Heads copy the number they attend to', 'OV circuit', 'copying above 0.5 in each head'],
   ]),
   look: [
     'The matrix: each row is a number that the model writes, the columns are the list as it was given. One dark cell ' +

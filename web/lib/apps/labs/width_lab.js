@@ -79,9 +79,13 @@ export const lab = {
   ],
   claims: [
     ...claimRows('Tutorial 3', [
-      ['2 times underfits', '"Smaller (2×) underfits"', `a loss at least ${APART} nats above that of 4 times`],
       [
-        '8 times does not help in proportion',
+        'An FFN of 2 × d_model underfits',
+        '"Smaller (2×) underfits"',
+        `a loss at least ${APART} nats above that of 4 times`,
+      ],
+      [
+        '8 × d_model brings diminishing returns',
         '"larger (8×) doesn’t help in proportion"',
         'less is gained than from 2 to 4 times',
       ],
