@@ -67,7 +67,7 @@ pageTest(
     assert.deepEqual(third.slice(0, at), first.slice(0, at));
     assert.notEqual(third[at], first[at]);
     await page.locator('.branches').getByRole('button', { name: 'Compare' }).first().click();
-    await says(page, '.beside', /They part/);
+    await says(page, '.beside', /The two versions differ/);
     const want = [];
     for (const text of [third, first]) want.push(100 * 2 ** -(await surprisals(model, text))[at - 1]);
     const [here, there] = await page.locator('.beside .branch-at').allTextContents();

@@ -207,7 +207,7 @@ pageTest(
     await page.locator('#build-kind').selectOption('encoder');
     await page.getByRole('button', { name: 'Make it with random weights' }).click();
     await openView(page, 'write');
-    await says(page, '#h-next', /an encoder predicts none/);
+    await says(page, '#h-next', /encoders do not predict a next token/);
     assert.equal(await bars.count(), 0);
     assert.equal(await page.locator('.next > .hint').textContent(), '');
   },
@@ -229,7 +229,7 @@ pageTest(
     await fast(page, 12);
     await run(page);
     const rest = (await words()).slice(3).join('');
-    assert.match(await spoken(), /^Ended at .* after 12 tokens/);
+    assert.match(await spoken(), /^Stopped after 12 tokens: /);
     assert.equal((await spoken()).split('. ').slice(1).join('. '), rest);
     await page.getByRole('button', { name: 'Run again' }).press('Enter'); // another text, though of the same words
     await resting(page);

@@ -75,7 +75,10 @@ for (const [device, width, height, view] of [
       await openView(page, 'write');
       await quiet(page);
       assert.equal(await page.locator('.tok').count(), 512);
-      assert.match(await page.locator('.stream [aria-live]').textContent(), /^Ended at the end of the context/);
+      assert.match(
+        await page.locator('.stream [aria-live]').textContent(),
+        /^Stopped after .*: the end of the context/,
+      );
       assert.ok(
         await page.locator('.text').evaluate((e) => e.scrollHeight <= e.clientHeight || e.scrollTop > 0),
         'the end of the text is out of sight',

@@ -87,7 +87,7 @@ pageTest(
   '#model=weights/fill/',
   async ({ page }) => {
     const fill = await load(`${top}weights/fill/`);
-    await says(page, '#h-next', /Fill the blank.*in the place of “\[MASK\]”/);
+    await says(page, '#h-next', /Fill the blank.*instead of “\[MASK\]”/);
     const at = (await ids(page)).findIndex((id) => id === 1024);
     const { logits } = await fill.forward(await ids(page));
     const row = logits.data.subarray(at * logits.shape[1], (at + 1) * logits.shape[1]);

@@ -12,7 +12,7 @@ export const CONCEALED = {
 export const ASSIGNMENT = {
   open: say`Link for a class`,
   title: say`A link for a class`,
-  about: say`The link opens this model, prompt, view and token for everybody, with your questions above and the chosen parts hidden until they are asked for. Questions of the textbook have a hint and a check there, and can be printed.`,
+  about: say`The link opens this model, prompt, view and token for everyone, with your questions at the top. Parts you hide stay hidden until a student reveals them. Textbook questions come with hints and answer checking, and can be printed.`,
   question: say`Question`,
   hide: say`Hide at first`,
   ask: say`Questions of the textbook`,

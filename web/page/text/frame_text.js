@@ -19,7 +19,7 @@ export const HEADER = {
 export const FOOTER = {
   toLight: say`Light theme`,
   toDark: say`Dark theme`,
-  stays: say`Everything runs in this tab. No text, no file and no number leaves it.`,
+  stays: say`Everything runs in this tab. Nothing you type or load is sent anywhere.`,
   labs: say`Replicate a paper in this tab:`,
   labLinks: { induction: say`induction heads form`, grokking: say`grokking: from memorising to a rule` },
 };

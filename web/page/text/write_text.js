@@ -9,10 +9,10 @@ import { hasOnlyNumbers } from '../state/facts/shipped_models.js';
 
 export const NEXT = {
   title: say`Next token`,
-  none: say`an encoder predicts none`,
+  none: say`encoders do not predict a next token`,
   blank: say`Fill the blank`,
-  inPlace: (token) => say`in the place of ${quoted(token)}`,
-  fill: say`It reads both sides (masked). Choose a word to fill it in.`,
+  inPlace: (token) => say`instead of ${quoted(token)}`,
+  fill: say`The model sees the words on both sides. Click a word to fill the blank.`,
   columns: [say`token`, 'logit', '÷ T', say`softmax`, say`after top-p`],
   close: say`Close the candidates`,
   continueFrom: say`Click a word to continue from it.`,
@@ -36,8 +36,8 @@ export function passing(sampler, { drawable, size }) {
   if (drawable === null || size === null) return NEXT.continueFrom;
   const which =
     drawable === size
-      ? say`All ${int(size)} can be drawn`
-      : say`${int(drawable)} of ${int(size)} can be drawn (${cutBy(sampler, drawable)})`;
+      ? say`All ${int(size)} tokens can be picked`
+      : say`${int(drawable)} of ${int(size)} tokens can be picked (${cutBy(sampler, drawable)})`;
   return `${which}. ${NEXT.continueFrom}`;
 }
 
@@ -87,7 +87,7 @@ export const pausedSaid = (written, speed) => say`Paused after ${tokensSaid(writ
 
 /** @type {(reason: string) => typeof pausedSaid} */
 export const endedSaid = (reason) => (written, speed) =>
-  say`Ended at ${REASON[reason] ?? reason} after ${tokensSaid(written)}${speedSaid(speed)}`;
+  say`Stopped after ${tokensSaid(written)}: ${REASON[reason] ?? reason}${speedSaid(speed)}`;
 
 /** Why a text ends, by its reason. @type {Record<string, (run: import('../state/store/state.js').State['run']) => string>} */
 const ENDS = {
@@ -114,7 +114,7 @@ export const VERSIONS = {
   compare: say`Compare`,
   compared: say`Two versions compared`,
   names: [say`This version`, say`Previous version`],
-  empty: say`nothing is written here`,
+  empty: say`empty`,
 };
 
 /** @param {import('../state/store/state.js').Token} token */
@@ -143,7 +143,7 @@ export function partingSaid(texts, bits, at) {
   const sum = (list) => list.slice(0, n).reduce((a, b) => a + b, 0);
   const by = sum(bits[1]) - sum(bits[0]);
   const first = (i) => `${quoted(texts[i][at])} ${percent(2 ** -bits[i][0])}`;
-  return say`They part after ${quoted(texts[0][at - 1])}: the model gave ${first(0)}, ${first(1)}. Over the ${n === 1 ? say`one token` : say`${n} tokens`} that both have, ${by >= 0 ? say`this version` : say`the previous version`} is more likely, by ${figures(Math.abs(by))} bits.`;
+  return say`The two versions differ after ${quoted(texts[0][at - 1])}, where the model gave ${first(0)} and ${first(1)}. Over the ${n === 1 ? say`one token` : say`${n} tokens`} that both have, ${by >= 0 ? say`this version` : say`the previous version`} is more likely, by ${figures(Math.abs(by))} bits.`;
 }
 
 // -- prompt -----------------------------------------------------------------------------------------------------------
@@ -178,11 +178,11 @@ export const SAMPLING = {
   newSeed: say`New seed`,
   maxTokens: say`max tokens`,
   pace: say`pace`,
-  threads: say`several threads`,
-  threadsHow: say`This host does not send the two headers that threads need; the service worker adds them. The page loads again.`,
+  threads: say`use multiple threads`,
+  threadsHow: say`Multithreading needs two HTTP headers that this site does not send. Turning it on adds them with a service worker and reloads the page.`,
 };
 
-export const PACES = { reading: say`reading speed`, fast: say`full speed`, step: say`one token at a time` };
+export const PACES = { reading: say`reading speed`, fast: say`full speed`, step: say`step by step` };
 
 const temperatureSaid = (t) => SAMPLER.temperature.said?.(t);
 
