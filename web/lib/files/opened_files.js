@@ -11,12 +11,19 @@ import { parseJson } from './bytes/read_json.js';
  * @typedef {{name: string, get: (file: string) => Bytes | null, list: () => Promise<string[]>}} Folder
  */
 /**
+ * Packed forms of tokenizers beside their files in the cache, by address.
+ * @typedef {object} PackedCopies
+ * @property {(url: string) => Promise<Uint8Array<ArrayBuffer> | null>} get
+ * @property {(url: string, bytes: Uint8Array<ArrayBuffer>) => void} put
+ */
+/**
  * @typedef {object} OpenOptions
  * @property {typeof globalThis.fetch} [fetch]
  * @property {AbortSignal} [signal]
  * @property {boolean} [trusted]  whether `fetch` never delivers more bytes than the response's content-length, as the
  *   platform's own
  * @property {boolean} [ranges]  whether parts of a weight file that are not needed may be left out
+ * @property {PackedCopies} [packed]
  * @property {(loaded: number, total: number | null) => void} [onBytes]  progress of the weight files, in bytes
  * @property {string} [hfEndpoint]  instead of https://huggingface.co (or $HF_ENDPOINT in Node)
  * @property {Record<string, any>} [config]  keys of the configuration that replace or complete those of the files
@@ -29,15 +36,10 @@ const MAX_JSON = 1 << 28;
 /** A tokenizer.json of more bytes is read without a string for each token. */
 const LARGE = 1 << 20;
 
-/**
- * The content of a tokenizer.json.
- * @param {Uint8Array} bytes
- * @param {string} name  of the file, for messages
- */
-export const parseTokenizer = async (bytes, name) =>
-  bytes.length > LARGE
-    ? (await import('./vocabulary/scan_tokenizer.js')).scanTokenizer(bytes, name)
-    : parseJson(bytes, name);
+/** The address of a source; '' where it has none. @param {Bytes | null} source */
+const addressOf = (source) => (typeof source === 'string' || source instanceof URL ? String(source) : '');
+
+const packing = () => import('./vocabulary/packed_tokenizer.js');
 
 /** The files of one call; holds its options, open readers and warnings. */
 export class OpenedFiles {
@@ -197,8 +199,33 @@ export class OpenedFiles {
    * @param {Bytes | null} source
    */
   async optionalTokenizer(source) {
+    const packed = await this.packedTokenizer(source);
+    if (packed) return packed;
     const r = await this.optionalReader(source);
-    return r && parseTokenizer(await this.readAll(r), r.name);
+    return r && this.parseTokenizer(await this.readAll(r), r.name, source);
+  }
+
+  /**
+   * The content of a tokenizer.json whose packed form is in the cache; null where it is not.
+   * @param {Bytes | null} source
+   */
+  async packedTokenizer(source) {
+    const url = addressOf(source);
+    const bytes = await this.options.packed?.get(url);
+    return bytes ? (await packing()).unpackTokenizer(bytes, url) : null;
+  }
+
+  /**
+   * The content of a tokenizer.json.
+   * @param {Uint8Array} bytes
+   * @param {string} name  of the file, for messages
+   * @param {Bytes | null} source
+   */
+  async parseTokenizer(bytes, name, source) {
+    if (bytes.length <= LARGE) return parseJson(bytes, name);
+    return (await packing()).readTokenizer(bytes, name, (packed) =>
+      this.options.packed?.put(addressOf(source), packed),
+    );
   }
 
   /**

@@ -12,7 +12,7 @@ import { detectFormat } from './bytes/detect_format.js';
 import { readGguf } from './gguf/gguf.js';
 import { HEAD, ROPE_TABLE, ggufModel } from './gguf/gguf_model.js';
 import { ARCHITECTURES } from './gguf/gguf_archs.js';
-import { OpenedFiles, fileFolder, parseTokenizer } from './opened_files.js';
+import { OpenedFiles, fileFolder } from './opened_files.js';
 import { planTensors } from '../engine/config/tensor_plan.js';
 import { tokenTextsOf } from './vocabulary/packed_texts.js';
 import { pieceModels } from './vocabulary/tokenizer_json.js';
@@ -299,7 +299,10 @@ export class Opener extends OpenedFiles {
    */
   async tokenizer(source) {
     if (!isBytes(source)) return { json: source };
-    const r = await this.reader(this.resolve(source));
+    const file = this.resolve(source);
+    const packed = await this.packedTokenizer(file);
+    if (packed) return { json: packed };
+    const r = await this.reader(file);
     const head = await r.peek(4);
     const text = String.fromCharCode(...head); // browsers decode 'latin1' as windows-1252, in which \x80 is a euro sign
     if (text === 'GGUF') {
@@ -308,7 +311,7 @@ export class Opener extends OpenedFiles {
       return (await ggufTokenizer(r.name, meta)) ?? fail('bad-tokenizer', `${r.name}: the file has no vocabulary`);
     }
     const bytes = await this.readAll(r);
-    if (/^\s*[{[]/.test(text)) return { json: await parseTokenizer(bytes, r.name) };
+    if (/^\s*[{[]/.test(text)) return { json: await this.parseTokenizer(bytes, r.name, file) };
     if (/^\x80[\x02-\x05]/.test(text))
       return { json: (await import('./vocabulary/character_ids.js')).charactersJson(bytes, r.name) };
     return { json: (await llama2c()).llama2cTokenizer(r.name, bytes) };

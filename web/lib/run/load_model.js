@@ -90,6 +90,7 @@ async function loadOnce(source, options, hooks, fetch, downloads) {
     config: options.config,
     names: options.names,
     rename: hooks.rename,
+    packed: downloads?.packed(onHit),
     trusted: hooks.fetch === undefined && !downloads,
     ranges: !downloads, // a cache stores whole files, and a checksum is that of a whole file
     onBytes: (loaded, all) => {

@@ -56,6 +56,8 @@ class Downloads {
   #damaged = new Set();
   /** The copies that are made, by address. @type {Map<string, Copy>} */
   #copies = new Map();
+  /** Packed tokenizers to be stored, by address. @type {Map<string, Uint8Array<ArrayBuffer>>} */
+  #packed = new Map();
 
   /**
    * @param {Store | null} store
@@ -77,7 +79,7 @@ class Downloads {
     const beside = this.#fetch; // the platform's fetch throws when it is called as a method
     return async (input, init) => {
       const url = String(input);
-      const file = this.#store && /^https?:/.test(url) ? new StoredFile(this.#store, url) : null;
+      const file = this.#stored(url);
       // Some bytes of a file are asked for beside the copy that is being made of it.
       const isRange = new Headers(init?.headers).has('range');
       if (isRange && !(await file?.record('complete'))) return beside(input, init);
@@ -86,6 +88,29 @@ class Downloads {
       const stored = file && !this.#refused.has(url) ? await this.#fromStore(file) : null;
       if (stored) onHit();
       return stored ?? this.#fromServer(file, url, init);
+    };
+  }
+
+  /** A file of the cache; null where files of its address are not stored. @param {string} url */
+  #stored(url) {
+    return this.#store && /^https?:/.test(url) ? new StoredFile(this.#store, url) : null;
+  }
+
+  /**
+   * The packed tokenizers of the cache. Those that are put are stored when the load has succeeded.
+   * @param {() => void} onHit  called when one comes from the cache
+   * @returns {import('../opened_files.js').PackedCopies}
+   */
+  packed(onHit) {
+    return {
+      get: async (url) => {
+        const bytes = this.#refused.has(url) ? null : await this.#stored(url)?.packed();
+        if (!bytes) return null;
+        this.#used.add(url);
+        onHit();
+        return bytes;
+      },
+      put: (url, bytes) => void this.#packed.set(url, bytes),
     };
   }
 
@@ -277,6 +302,7 @@ class Downloads {
       failed.push({ url, why: messageOf(copy.failure) });
       if (this.#refused.has(url)) await new StoredFile(/** @type {Store} */ (this.#store), url).remove('complete');
     }
+    if (!failed.length) for (const [url, bytes] of this.#packed) await this.#stored(url)?.putPacked(bytes);
     if (!failed.length) return;
     const [{ url, why }] = failed;
     const files = `${url}${failed.length > 1 ? ` and ${failed.length - 1} more files` : ''}`;
@@ -302,6 +328,7 @@ class Downloads {
       await file.store.removeEarlier(url).catch(() => {});
     }
     this.#copies.clear();
+    this.#packed.clear();
     this.#used.clear();
     this.#damaged.clear();
     return again;

@@ -2,8 +2,10 @@
 //
 // A piece is named by its place, length and checksum, and compared with its name when it is read. Two records of a file
 // can exist: "complete", of a file that a reader has accepted, and "partial", of a download that was cut, with the
-// validator with which its rest is requested. A record is written after its pieces.
+// validator with which its rest is requested. A third one, "packed", has another form of a complete file, whose pieces
+// have the places behind those of the file. A record is written after its pieces.
 import { fail } from '../../base/errors.js';
+import { concatenate } from '../bytes/chunks.js';
 import { xxh32 } from './xxh32.js';
 
 /** @import { Validator } from './retry_and_resume.js' */
@@ -15,7 +17,7 @@ const PIECE_BYTES = 1 << 22;
 /** The records of a file. */
 const KINDS = /** @type {const} */ (['complete', 'partial']);
 /** Names under which a store has JSON with the address of a file. */
-export const RECORDS = [...KINDS, 'absent'];
+export const RECORDS = [...KINDS, 'packed', 'absent'];
 
 /**
  * What is known of a stored file.
@@ -25,6 +27,10 @@ export const RECORDS = [...KINDS, 'absent'];
  * @property {Validator | null} validator  null: the rest of a partial file cannot be requested
  * @property {boolean} crossOrigin  whether only exposed headers of the server's answers can be read
  * @property {string} [sha256]  of a complete file, where it was computed
+ */
+/**
+ * Another form of a complete file.
+ * @typedef {{pieces: string[], of: string[]}} PackedRecord  of: the pieces of the file
  */
 
 /**
@@ -52,8 +58,9 @@ export class StoredFile {
   }
 
   /**
-   * @param {typeof KINDS[number]} kind
-   * @returns {Promise<FileRecord | null>}
+   * @template {typeof KINDS[number] | 'packed'} Kind
+   * @param {Kind} kind
+   * @returns {Promise<(Kind extends 'packed' ? PackedRecord : FileRecord) | null>}
    */
   async record(kind) {
     const value = await this.#json(kind);
@@ -78,8 +85,8 @@ export class StoredFile {
 
   /**
    * Store a record; that of a complete file by putComplete.
-   * @param {'complete' | 'partial' | 'absent'} name  absent: the status of the server's answer
-   * @param {FileRecord | {status: number}} value
+   * @param {'complete' | 'partial' | 'packed' | 'absent'} name  absent: the status of the server's answer
+   * @param {FileRecord | PackedRecord | {status: number}} value
    */
   put(name, value) {
     const text = JSON.stringify({ ...value, url: this.url });
@@ -90,9 +97,9 @@ export class StoredFile {
    * The pieces of a record, one after the other. When one is missing or damaged, removes the records that list it and
    * throws `bad-file`.
    * @param {{pieces: string[]}} record
+   * @param {number} [start]  of the first one
    */
-  async *pieces({ pieces }) {
-    let start = 0;
+  async *pieces({ pieces }, start = 0) {
     for (const name of pieces) {
       const bytes = await this.store.get(this.url, name).catch(() => null);
       if (!bytes || pieceName(start, bytes) !== name) {
@@ -125,12 +132,56 @@ export class StoredFile {
     const before = await this.record('complete');
     await this.put('complete', record);
     await this.#removePieces(before?.pieces ?? [], record);
+    await this.#removePacked();
     await this.remove('partial');
     await this.store.removeEarlier(this.url).catch(() => {});
   }
 
   /**
-   * Remove a record, and the pieces that the other one does not list.
+   * The other form of the complete file; null where there is none, it is damaged, or it was made of another file.
+   * @returns {Promise<Uint8Array<ArrayBuffer> | null>}
+   */
+  async packed() {
+    const [complete, record] = [await this.record('complete'), await this.record('packed')];
+    if (!complete || !record || String(record.of) !== String(complete.pieces)) return null;
+    const parts = [];
+    try {
+      for await (const bytes of this.pieces(record, storedBytes(complete))) parts.push(bytes);
+    } catch {
+      return null;
+    }
+    return concatenate(parts, storedBytes(record));
+  }
+
+  /**
+   * Store another form of the complete file, where there is such a file. A failed write stores none.
+   * @param {Uint8Array<ArrayBuffer>} bytes
+   */
+  async putPacked(bytes) {
+    await this.#removePacked();
+    const complete = await this.record('complete');
+    if (!complete) return;
+    const record = { pieces: /** @type {string[]} */ ([]), of: complete.pieces };
+    const start = storedBytes(complete);
+    try {
+      for (let at = 0; at < bytes.length; at += PIECE_BYTES)
+        record.pieces.push(await this.putPiece(start + at, bytes.slice(at, at + PIECE_BYTES)));
+      await this.put('packed', record);
+    } catch {
+      await this.#removePieces(record.pieces, null);
+    }
+  }
+
+  async #removePacked() {
+    const record = await this.record('packed');
+    if (!record) return;
+    await this.store.remove(this.url, 'packed').catch(() => {});
+    await this.#removePieces(record.pieces, null);
+  }
+
+  /**
+   * Remove a record, and the pieces that the other one does not list. That of the complete file takes its other form
+   * with it.
    * @param {typeof KINDS[number]} kind
    * @param {string[]} pieces  further ones to be removed
    */
@@ -138,6 +189,7 @@ export class StoredFile {
     const record = await this.record(kind);
     const other = await this.record(kind === 'partial' ? 'complete' : 'partial');
     await this.store.remove(this.url, kind).catch(() => {});
+    if (kind === 'complete') await this.#removePacked();
     await this.#removePieces([...pieces, ...(record?.pieces ?? [])], other);
   }
 

@@ -280,10 +280,15 @@ export class TokenTexts {
     return this.#used;
   }
 
+  /** The texts as this table has them; the start of an id without a token is HOLE. */
+  get packed() {
+    const { starts, ends } = this.#texts;
+    return new Texts(this.#bytes, starts, ends);
+  }
+
   /** All texts, by id. */
   toArray() {
-    const { starts, ends } = this.#texts;
-    return new Texts(this.#bytes, starts, ends).toArray();
+    return this.packed.toArray();
   }
 
   /**

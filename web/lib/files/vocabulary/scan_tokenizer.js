@@ -27,7 +27,7 @@ const unusual = () => {
 };
 
 /** The vocabulary of a BPE in place of the object in a tokenizer.json. */
-class ScannedVocabulary {
+export class ScannedVocabulary {
   /** @param {TokenTexts} texts */
   constructor(texts) {
     this.texts = texts;
@@ -42,7 +42,7 @@ class ScannedVocabulary {
 }
 
 /** The merges of a BPE as ids, in place of the list in a tokenizer.json. Their rank is their place. */
-class ScannedMerges {
+export class ScannedMerges {
   /**
    * @param {TokenTexts} texts
    * @param {Int32Array} left
@@ -292,6 +292,7 @@ function checkUtf8(bytes) {
 }
 
 /**
+ * The content of a file, and what JSON.parse has read of it.
  * @param {Uint8Array} bytes
  * @param {string} name
  */
@@ -304,26 +305,32 @@ function scanned(bytes, name) {
   const [vocabulary, merges] = [inside?.get('vocab'), inside?.get('merges')];
   if (!texts || !vocabulary || !merges) return unusual();
   checkUtf8(bytes.subarray(...vocabulary)); // the tokens of merges are among those of the vocabulary
-  const json = parseJson(without(bytes, [vocabulary, merges]), name);
+  const rest = without(bytes, [vocabulary, merges]);
+  const json = parseJson(rest, name);
   const { type = 'BPE', continuing_subword_prefix: prefix } = json.model; // older files have no type
   if (type !== 'BPE' || prefix) unusual();
   scanner.at = merges[0];
   json.model.merges = scanner.merges(texts);
   json.model.vocab = new ScannedVocabulary(texts);
   scanner.peek();
-  return scanner.at === merges[1] ? json : unusual();
+  return scanner.at === merges[1] ? { json, rest } : unusual();
 }
 
 /**
  * The content of a tokenizer.json.
  * @param {Uint8Array} bytes
  * @param {string} name  of the file, for messages
+ * @param {(rest: Uint8Array, merges: ScannedMerges) => void} [onScanned]  called where JSON.parse did not read the whole
+ *   file; rest: what it has read
  * @returns {any}
  */
-export function scanTokenizer(bytes, name) {
+export function scanTokenizer(bytes, name, onScanned) {
+  let found;
   try {
-    return scanned(bytes, name);
+    found = scanned(bytes, name);
   } catch {
     return parseJson(bytes, name); // which says what is wrong, where anything is
   }
+  onScanned?.(found.rest, found.json.model.merges);
+  return found.json;
 }

@@ -26,11 +26,14 @@ export class Merges {
    */
   static of({ left, right, made }) {
     const merges = new Merges(0);
-    const ranks = Int32Array.from(left, (_, i) => i);
+    const ranks = new Int32Array(left.length);
     Object.assign(merges, { left, right, made, ranks });
     merges.#used = left.length;
     merges.#slots = new Int32Array(slotsOf(left.length));
-    for (let i = 0; i < left.length; i++) merges.#slots[merges.#slot(left[i], right[i])] = i + 1;
+    for (let i = 0; i < left.length; i++) {
+      ranks[i] = i;
+      merges.#slots[merges.#slot(left[i], right[i])] = i + 1;
+    }
     return merges;
   }
 
