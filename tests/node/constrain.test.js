@@ -133,6 +133,16 @@ test('a vocabulary without a token for unknown characters keeps the tokens null 
   assert.deepEqual(textsWith({ unk_token: '<unk>' }), [0, 1]);
 });
 
+test('a token with the byte FF, which no UTF-8 has and which marks special tokens, adds nothing to a text', () => {
+  for (const [vocab, decoder] of [
+    [{ ÿ: 0, þ: 1, aÿ: 2 }, { type: 'ByteLevel' }],
+    [{ '<0xFF>': 0, '<0xFE>': 1 }, { type: 'ByteFallback' }],
+  ]) {
+    const { all } = vocabularyOf(new Tokenizer({ model: { type: 'BPE', vocab, merges: [] }, decoder }).parts(), 3, []);
+    assert.deepEqual([...all.ids], [1]);
+  }
+});
+
 describe('input of any kind', () => {
   /** What a call throws is an error of the package. */
   const compiles = (options) => {

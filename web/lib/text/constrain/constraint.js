@@ -169,10 +169,9 @@ const CONTINUATION = [0x80, 0xbf];
 function maskOf(grammar, state) {
   if (state.mask) return state.mask;
   const { automaton, vocabulary, size, masked } = grammar;
-  const { plain, all } = vocabulary;
-  const loops = plain.count > 0 && isLoop(automaton, state);
-  const bits = loops ? plain.bits.slice() : new Uint32Array(Math.ceil(size / 32));
-  const count = (loops ? plain.count : 0) + follow(automaton, state, loops ? plain.others : all, bits);
+  const plain = isLoop(automaton, state) ? vocabulary.plain : null;
+  const bits = plain?.bits.slice() ?? new Uint32Array(Math.ceil(size / 32));
+  const count = (plain?.count ?? 0) + follow(automaton, state, plain?.others ?? vocabulary.all, bits);
   if ((masked.length + 1) * bits.byteLength > MAX_MASK_BYTES) for (const old of masked.splice(0)) old.mask = null;
   masked.push(state);
   return (state.mask = { bits, count });

@@ -13,27 +13,28 @@ export class TextBuckets {
    * @param {Uint8Array} bytes
    * @param {Uint32Array} starts  of the texts, by id
    * @param {Uint32Array} ends
-   * @param {(id: number) => boolean} has  whether a text belongs to these
+   * @param {Int32Array} members  the ids of the texts, none of which is empty
    */
-  constructor(bytes, starts, ends, has) {
+  constructor(bytes, starts, ends, members) {
     this.bytes = bytes;
     this.starts = starts;
     this.ends = ends;
     /** The index in `ids` at which each bucket begins, then the end of the last one. */
     this.begins = new Int32Array(256 * SECONDS + 1);
-    const buckets = new Int32Array(ends.length).fill(-1);
-    for (let id = 0; id < ends.length; id++) {
-      const size = ends[id] - starts[id];
-      if (!size || !has(id)) continue;
-      const bucket = SECONDS * bytes[starts[id]] + (size > 1 ? 1 + bytes[starts[id] + 1] : 0);
+    const n = members.length;
+    const buckets = new Int32Array(n);
+    for (let i = 0; i < n; i++) {
+      const start = starts[members[i]];
+      const isLong = ends[members[i]] > start + 1;
+      const bucket = SECONDS * bytes[start] + (isLong ? 1 + bytes[start + 1] : 0);
       this.begins[bucket + 1]++;
-      buckets[id] = bucket;
+      buckets[i] = bucket;
     }
     for (let i = 1; i < this.begins.length; i++) this.begins[i] += this.begins[i - 1];
     const next = this.begins.slice();
-    this.ids = new Int32Array(this.begins[this.begins.length - 1]);
-    this.shared = new Int32Array(this.ids.length);
-    for (let id = 0; id < ends.length; id++) if (buckets[id] >= 0) this.ids[next[buckets[id]]++] = id;
+    this.ids = new Int32Array(n);
+    this.shared = new Int32Array(n);
+    for (let i = 0; i < n; i++) this.ids[next[buckets[i]]++] = members[i];
   }
 
   /** Sort a bucket of texts of two bytes or more. @param {number} bucket */

@@ -10,7 +10,7 @@ import { TextBuckets } from './text_buckets.js';
  * @property {Uint32Array} starts  in `bytes`, by id
  * @property {Uint32Array} ends
  * @property {TextBuckets} all
- * @property {Plain} plain
+ * @property {Plain} plain  made at its first use, which is inside of a string
  * @property {boolean} stripsSpace  whether the decoder removes the space before the first word of a text
  */
 /**
@@ -66,7 +66,7 @@ class Written {
 function byteLevel() {
   const bytes = new Int16Array(0x800).fill(-1);
   let next = 256;
-  for (let byte = 0; byte < 256; byte++) {
+  for (let byte = 0; byte < SPECIAL; byte++) {
     const isPrintable = (byte > 32 && byte < 127) || (byte > 160 && byte !== 173);
     bytes[isPrintable ? byte : next++] = byte;
   }
@@ -122,7 +122,7 @@ function plain(steps) {
       const [high, low] = [digit(bytes[from + 3]), digit(bytes[from + 4])];
       if (bytes[to - 1] === 0x3e && high >= 0 && low >= 0) {
         bytes[from] = 16 * high + low;
-        return from + 1;
+        return bytes[from] === SPECIAL ? from : from + 1;
       }
     }
     for (let i = 0; i < pairs.length; i++) to = replaceBytes(bytes, from, to, pairs[i][0], pairs[i][1]);
@@ -141,6 +141,11 @@ function plain(steps) {
  * @returns {number} where they end
  */
 function replaceBytes(bytes, from, to, old, own) {
+  const lead = old[0];
+  let first = from;
+  while (first < to && bytes[first] !== lead) first++;
+  if (first === to) return to;
+  from = first;
   const isLonger = own.length > old.length;
   const read = isLonger ? bytes.slice(from, to) : bytes;
   const last = isLonger ? to - from : to;
@@ -170,15 +175,16 @@ function isPlain(bytes, from, to) {
       if (byte < 0x20 || byte === 0x22 || byte === 0x5c) return false;
       continue;
     }
-    const more = WELL_FORMED.find(({ lead: [low, high] }) => byte >= low && byte <= high);
-    if (!more || at + more.rest + 1 > to) return false;
+    const { low, high, rest } = BY_LEAD[byte];
+    if (at + rest + 1 > to) return false;
     const second = bytes[at++];
-    if (second < more.second[0] || second > more.second[1]) return false;
-    for (let k = 0; k < more.rest; k++) if ((bytes[at++] & 0xc0) !== 0x80) return false;
+    if (second < low || second > high) return false;
+    for (let k = 0; k < rest; k++) if ((bytes[at++] & 0xc0) !== 0x80) return false;
   }
   return true;
 }
 
+const NONE = { second: [1, 0], rest: 0 };
 /**
  * Characters of several bytes (Unicode, table 3-7): the first byte, the second, and how many follow from 0x80 to 0xBF.
  */
@@ -192,6 +198,11 @@ export const WELL_FORMED = [
   { lead: [0xf1, 0xf3], second: [0x80, 0xbf], rest: 2 },
   { lead: [0xf4, 0xf4], second: [0x80, 0x8f], rest: 2 },
 ];
+/** The same by the first byte; no second byte follows one that begins no character. */
+const BY_LEAD = Array.from({ length: 256 }, (_, byte) => {
+  const { second, rest } = WELL_FORMED.find(({ lead: [low, high] }) => byte >= low && byte <= high) ?? NONE;
+  return { low: second[0], high: second[1], rest };
+});
 
 /**
  * The bytes of each token, by id.
@@ -208,10 +219,7 @@ function tokenBytes({ texts, unk, added }, steps, size) {
     if (id === unk || texts.isHole(id)) continue;
     written.reserve(texts.sizeOf(id) * (change.growth ?? 1));
     const { bytes, used } = written;
-    const end = change(bytes, used, texts.copy(id, bytes, used));
-    let at = used;
-    while (at < end && bytes[at] !== SPECIAL) at++;
-    if (at === end) written.end(id, end);
+    written.end(id, change(bytes, used, texts.copy(id, bytes, used)));
   }
   for (const { id, content, special } of added) {
     if (id >= size) continue;
@@ -237,15 +245,39 @@ export function vocabularyOf(tokenizer, size, eos) {
   const steps = decoder?.type === 'Sequence' ? decoder.decoders : [decoder];
   const { bytes, starts, ends } = tokenBytes(tokenizer, steps, size);
   for (const id of eos) ends[id] = starts[id];
-  const bits = new Uint32Array(Math.ceil(size / 32));
-  let count = 0;
-  for (let id = 0; id < size; id++) {
-    if (ends[id] === starts[id] || !isPlain(bytes, starts[id], ends[id])) continue;
-    bits[id >> 5] |= 1 << (id & 31);
-    count++;
-  }
-  const all = new TextBuckets(bytes, starts, ends, () => true);
-  const others = new TextBuckets(bytes, starts, ends, (id) => !((bits[id >> 5] >>> (id & 31)) & 1));
+  const ids = new Int32Array(size);
+  let n = 0;
+  for (let id = 0; id < size; id++) if (ends[id] !== starts[id]) ids[n++] = id;
+  const all = new TextBuckets(bytes, starts, ends, ids.subarray(0, n));
   const stripsSpace = steps.some((/** @type {any} */ d) => d?.type === 'Strip' || d?.type === 'Metaspace');
-  return { bytes, starts, ends, all, plain: { bits, count, others }, stripsSpace };
+  /** @type {Plain | undefined} */
+  let plain;
+  return {
+    bytes,
+    starts,
+    ends,
+    all,
+    get plain() {
+      return (plain ??= plainOf(all, size));
+    },
+    stripsSpace,
+  };
+}
+
+/**
+ * Tells the tokens that a string of JSON has as they are from the others.
+ * @param {TextBuckets} all
+ * @param {number} size  tokens of the model
+ * @returns {Plain}
+ */
+function plainOf({ bytes, starts, ends, ids }, size) {
+  const bits = new Uint32Array(Math.ceil(size / 32));
+  const others = new Int32Array(ids.length);
+  let n = 0;
+  for (let i = 0; i < ids.length; i++) {
+    const id = ids[i];
+    if (isPlain(bytes, starts[id], ends[id])) bits[id >> 5] |= 1 << (id & 31);
+    else others[n++] = id;
+  }
+  return { bits, count: ids.length - n, others: new TextBuckets(bytes, starts, ends, others.subarray(0, n).sort()) };
 }
