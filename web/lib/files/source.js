@@ -10,7 +10,7 @@ import { fail } from '../base/errors.js';
 import { isBytes } from '../base/checks.js';
 import { detectFormat } from './bytes/detect_format.js';
 import { readGguf } from './gguf/gguf.js';
-import { HEAD, ROPE_TABLE, ggufModel } from './gguf/gguf_model.js';
+import { ROPE_TABLE, ggufModel } from './gguf/gguf_model.js';
 import { ARCHITECTURES } from './gguf/gguf_archs.js';
 import { OpenedFiles, fileFolder } from './opened_files.js';
 import { planTensors } from '../engine/config/tensor_plan.js';
@@ -206,7 +206,7 @@ export class Opener extends OpenedFiles {
     const known = Object.hasOwn(ARCHITECTURES, String(gguf.meta.get('general.architecture')))
       ? ARCHITECTURES
       : (await import('./gguf/gguf_archs_more.js')).ALL_ARCHITECTURES;
-    const heads = gguf.entries.some(({ name }) => HEAD.test(name))
+    const heads = gguf.entries.some(({ name }) => /^(cls\.output|dense_2)\./.test(name))
       ? await (await import('./gguf/gguf_heads.js')).readHeads(this, readers, parts?.files ?? files, gguf, known)
       : { known };
     const { config, places, isBuffer, pooling, start } = ggufModel(r.name, gguf, this.warnings, scaling, heads.known);
@@ -337,8 +337,10 @@ async function inOrder(_, r, tensors, give) {
  */
 async function deliverTensor(t, r, sink) {
   await sink.begin(t);
-  if (t.int8) await (await llama2c()).pipeInt8(r, t, (view) => sink.write(view));
-  else await r.pipe(t.bytes, (view) => sink.write(view), BLOCKS[t.dtype][1], t.name);
+  const write = (/** @type {Uint8Array} */ view) => sink.write(view);
+  if (t.int8) await (await llama2c()).pipeInt8(r, t, write);
+  else if (t.packed) await (await import('./gguf/rare_types.js')).pipePacked(r, t, t.packed, write);
+  else await r.pipe(t.bytes, write, BLOCKS[t.dtype][1], t.name);
   await sink.end(t);
 }
 

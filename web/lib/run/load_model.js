@@ -14,6 +14,7 @@ import { loadFetch } from '../files/transfer/requests.js';
 import { transferRate } from '../files/transfer/transfer_rate.js';
 import { Tokenizer } from '../text/tokenizer.js';
 
+/** @import { TensorSource } from '../engine/config/tensor_plan.js' */
 /** @import { Config } from '../engine/config/config.js' */
 /** @import { Hooks } from './calls.js' */
 
@@ -113,9 +114,11 @@ async function loadOnce(source, options, hooks, fetch, downloads) {
     const warnings = [...checkpoint.warnings];
     checkContext(options.contextLength, checkpoint.config, warnings);
     const config = applySwitches(checkpoint.config, options.switches);
-    openModel(engine, config, checkpoint.tensors, options, warnings);
+    const stored = openModel(engine, config, checkpoint.tensors, options, warnings);
+    if (options.dtype === 'keep' && checkpoint.tensors.some((t) => t.packed || blockOf(t)[2] !== t.dtype))
+      warnings.push(...(await import('./converted_types.js')).conversions(engine.tensors(), stored));
     engine.startThreads(options.threads, onHelper, helper);
-    const tensorBytes = checkpoint.tensors.reduce((n, t) => n + t.bytes, 0);
+    const tensorBytes = checkpoint.tensors.reduce((n, t) => n + t.bytes * (t.packed?.growth ?? 1), 0);
     let copied = 0;
     await loadTensors(engine, checkpoint, signal, (bytes) => report('load', (copied = bytes), tensorBytes));
     warnings.push(...known.slice(before)); // those of tensors that were read
@@ -218,26 +221,26 @@ function progressReporter(onProgress) {
  * cannot have the requested dtype.
  * @param {Engine} engine
  * @param {Config} config
- * @param {import('../engine/config/tensor_plan.js').TensorSource[] | null} tensors  of the checkpoint
+ * @param {TensorSource[] | null} tensors  of the checkpoint
  * @param {Record<string, any>} options  dtype: of the matrices; keep: as stored
  * @param {string[]} warnings  appended to
+ * @returns {Map<string, TensorSource>} tensors by name of the weight
  */
 function openModel(engine, config, tensors, { dtype, kvDtype }, warnings) {
-  /** @type {Map<string, import('../base/dtype_names.js').Dtype>} */
+  /** @type {Map<string, TensorSource>} */
   const stored = new Map();
-  for (const t of tensors ?? []) for (const name of t.covers) stored.set(name, t.dtype);
+  for (const t of tensors ?? []) for (const name of t.covers) stored.set(name, t);
   const list = engine.roster(config);
   const wanted = list.map((t) => {
     if (t.shape.length === 1 || t.component === 'position' || t.name === 'token_type.weight') return 'f32';
     const isRouter = /\.(router|shared_gate)\.weight$/.test(t.name);
     if (dtype !== 'keep') return isRouter ? 'f32' : dtype;
-    const kept = BLOCKS[stored.get((t.tiedTo < 0 ? t : list[t.tiedTo]).name) ?? 'f32'][2];
+    const [, , kept] = blockOf(stored.get((t.tiedTo < 0 ? t : list[t.tiedTo]).name));
     return isRouter && BLOCKS[kept][0] > 1 ? 'f32' : kept;
   });
   if (tensors) warmUp(engine, config, list, wanted, kvDtype ?? defaultKvDtype(wanted));
   engine.open(config, wanted);
   const opened = engine.tensors();
-  if (dtype === 'keep') warnings.push(...conversions(opened, stored));
   const changed = opened.filter((t, i) => t.dtype !== wanted[i]);
   if (changed.length) {
     const [t] = changed;
@@ -245,36 +248,11 @@ function openModel(engine, config, tensors, { dtype, kvDtype }, warnings) {
     const requested = wanted[list.findIndex((w) => w.name === t.name)];
     warnings.push(`${names} kept as ${t.dtype} instead of ${requested}`);
   }
+  return stored;
 }
 
-/**
- * A sentence for each type of a file that has another type in memory, with the bytes of its matrices before and after.
- * @param {import('../engine/engine.js').EngineTensor[]} opened  the weights in memory
- * @param {Map<string, import('../base/dtype_names.js').Dtype>} stored  type in the file, by name of the weight
- * @returns {string[]}
- */
-function conversions(opened, stored) {
-  /** @type {Map<import('../base/dtype_names.js').Dtype, {n: number, from: number, to: number}>} */
-  const sums = new Map();
-  for (const { name, shape, bytes, tiedTo } of opened) {
-    const dtype = stored.get(name);
-    if (tiedTo >= 0 || dtype === undefined || shape.length < 2 || BLOCKS[dtype][2] === dtype) continue;
-    const sum = sums.get(dtype) ?? { n: 0, from: 0, to: 0 };
-    const [cols, blockBytes] = BLOCKS[dtype];
-    sums.set(dtype, {
-      n: sum.n + 1,
-      from: sum.from + (shape[0] * shape[1] * blockBytes) / cols,
-      to: sum.to + bytes,
-    });
-  }
-  return [...sums].map(([dtype, { n, from, to }]) => {
-    const [, , kept, exact] = BLOCKS[dtype];
-    return (
-      `${n} ${n === 1 ? 'matrix' : 'matrices'} stored as ${dtype} ${n === 1 ? 'is' : 'are'} kept as ${kept}, ` +
-      `${exact ? 'with the same values' : 'rounded to its steps'}: ${from} bytes in the file, ${to} bytes in memory`
-    );
-  });
-}
+/** A row of BLOCKS for the type that a tensor has in its file. @param {TensorSource | undefined} t */
+const blockOf = (t) => t?.packed?.block ?? BLOCKS[t?.dtype ?? 'f32'];
 
 /**
  * Copy the checkpoint's tensors into the engine while they arrive.
@@ -300,7 +278,7 @@ async function loadTensors(engine, checkpoint, signal, onBytes) {
     }
   };
   await checkpoint.stream({
-    begin(/** @type {import('../engine/config/tensor_plan.js').TensorSource} */ t) {
+    begin(/** @type {TensorSource} */ t) {
       name = t.name;
       const first = place.get(t.covers[0]);
       if (first === undefined) tensor = null;

@@ -149,6 +149,8 @@ async function readGgufAdapter(r, scale, what) {
   const alpha = meta.get('adapter.lora.alpha') ?? 0;
   if (typeof alpha !== 'number' || !Number.isFinite(alpha))
     return fail('bad-config', `${at}: adapter.lora.alpha is ${show(alpha)}, expected a number`);
+  const packed = entries.find((entry) => entry.packed);
+  if (packed) fail('unknown-dtype', `${at}: ${packed.name} is stored as ${packed.packed?.type}, expected f32 or f16`);
   const pairs = await readPairs(r, entries, what, ggufName);
   return pairs.map(([name, a, b]) => {
     const factor = alpha ? (scale * alpha) / a.shape[0] : scale; // as in llama.cpp

@@ -265,16 +265,6 @@ export class ByteReader {
     fail('bad-file', `${this.name}: the model ends after ${this.pos} bytes, but there are more`);
   }
 
-  /**
-   * Continue at another place of the file.
-   * @param {number} pos
-   * @param {AsyncIterator<Uint8Array>} chunks  from there on
-   */
-  continueAt(pos, chunks) {
-    this.close();
-    Object.assign(this, { pos, chunks, done: false });
-  }
-
   /** Close the source. Errors of the source are ignored. */
   close() {
     this.done = true;

@@ -24,7 +24,7 @@ export function floatsOf(bytes, dtype, what) {
 }
 
 /** The value of an f16. @param {number} bits */
-function fromHalf(bits) {
+export function fromHalf(bits) {
   const exponent = (bits >> 10) & 31;
   const fraction = bits & 1023;
   const size = exponent ? (1 + fraction / 1024) * 2 ** (exponent - 15) : fraction * 2 ** -24;

@@ -43,7 +43,8 @@ async function pass(opener, r, n, isEnd = false) {
   if (!rest) return r.skip(n);
   if (opener.total !== null) opener.total -= n - r.ready;
   opener.options.onBytes?.(opener.loaded, opener.total);
-  r.continueAt(to, rest);
+  r.close();
+  Object.assign(r, { pos: to, chunks: rest, done: false });
 }
 
 /** The chunks of nothing. @type {AsyncIterator<Uint8Array>} */

@@ -3,13 +3,14 @@
 //   "GGUF" | u32 version | u64 n tensors | u64 n keys | keys | tensor infos | padding | data, each tensor aligned
 //
 // All numbers are little-endian. The dimensions of a tensor are listed innermost first.
-import { BLOCKS, DTYPES, isDtype } from '../../base/dtype_names.js';
+import { BLOCKS, isDtype } from '../../base/dtype_names.js';
 import { fail, show } from '../../base/errors.js';
 import { concatenate, utf8Text } from '../bytes/chunks.js';
 import { align, checkTiling } from '../../engine/config/tensor_plan.js';
 import { Texts } from '../vocabulary/packed_texts.js';
 
 /** @import { ByteReader } from '../bytes/chunks.js' */
+/** @import { Dtype } from '../../base/dtype_names.js' */
 /** @import { Entry } from '../../engine/config/tensor_plan.js' */
 /** @typedef {number | boolean | string} Scalar */
 /**
@@ -368,17 +369,14 @@ async function tensorInfo(h, file) {
   const offset = await h.count(`the offset of ${show(name)}`, Number.MAX_SAFE_INTEGER);
   const typeName = TYPES[type];
   const dtype = typeName?.toLowerCase();
-  if (!isDtype(dtype))
-    return fail(
-      'unknown-dtype',
-      `${h.r.name}: ${show(name)} is stored as ${typeName || `tensor type ${type}`}, ` +
-        `expected one of ${DTYPES.toUpperCase()}`,
-    );
-  const [perBlock, blockBytes] = BLOCKS[dtype];
+  const packed = isDtype(dtype)
+    ? null
+    : (await import('./rare_types.js')).packedType(`${h.r.name}: ${show(name)}`, typeName, type);
+  const [perBlock, blockBytes] = packed?.block ?? BLOCKS[/** @type {Dtype} */ (dtype)];
   if (shape[rank - 1] % perBlock)
     h.refuse(`${show(name)} has rows of ${shape[rank - 1]}, ${typeName} needs multiples of ${perBlock}`);
   const bytes = (shape.reduce((n, d) => n * BigInt(d), 1n) / BigInt(perBlock)) * BigInt(blockBytes);
   if (bytes > BigInt(Number.MAX_SAFE_INTEGER))
     h.refuse(`${show(name)} of shape ${show(shape)} is larger than any file`);
-  return { name, dtype, shape, file, offset, bytes: Number(bytes) };
+  return { name, dtype: packed ? 'f32' : dtype, shape, file, offset, bytes: Number(bytes), ...(packed && { packed }) };
 }

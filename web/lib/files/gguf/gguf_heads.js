@@ -118,8 +118,9 @@ function labelsOf(where, architecture, { meta, entries }) {
  * @returns {Promise<Partial<import('../huggingface/sentence_transformers.js').OwnPooling>>}
  */
 async function denseSteps(opener, readers, files, entries) {
-  const strange = entries.find(({ dtype, shape }) => !READ.test(dtype) || shape.length !== 2);
-  if (strange) return { pooling: null, lacks: `${strange.name} of the type ${strange.dtype.toUpperCase()}` };
+  const typeOf = (/** @type {Entry} */ { packed, dtype }) => packed?.type ?? dtype;
+  const strange = entries.find((e) => !READ.test(typeOf(e)) || e.shape.length !== 2);
+  if (strange) return { pooling: null, lacks: `${strange.name} of the type ${typeOf(strange).toUpperCase()}` };
   /** @type {DenseLayer[]} */
   const layers = [];
   for (const e of [...entries].sort((a, b) => (a.name < b.name ? -1 : 1))) {

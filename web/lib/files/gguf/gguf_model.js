@@ -35,9 +35,6 @@ const UNUSED = /^(logit_scale|attention\.clamp_kqv)$/;
 /** Tables of rotary factors, which rope_freqs.js reads. */
 export const ROPE_TABLE = /^rope_(freqs|factors_(long|short))\.weight$/;
 
-/** Tensors behind the states of a model, which gguf_heads.js reads. */
-export const HEAD = /^(cls\.output|dense_2)\.weight$/;
-
 /** Kinds of pooling by their number in GGUF. @type {(Pooling['pooling'] | undefined)[]} */
 const POOLINGS = [undefined, 'mean', 'cls', 'last'];
 

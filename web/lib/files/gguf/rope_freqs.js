@@ -31,7 +31,7 @@ export async function readRopeTables(opener, readers, files, entries, meta) {
   const tables = new Map();
   for (const e of entries) {
     const r = await readers[e.file]();
-    if (e.dtype !== 'f32' || e.shape.length !== 1)
+    if (e.dtype !== 'f32' || e.packed || e.shape.length !== 1)
       fail('unknown-dtype', `${r.name}: ${e.name} is ${e.dtype} of shape ${show(e.shape)}, expected a list of f32`);
     if (e.bytes > MAX_BYTES) fail('unsupported', `${r.name}: ${e.name} has ${e.shape[0]} factors, which is no table`);
     const bytes = await bytesAhead(opener, r, files[e.file], e);
