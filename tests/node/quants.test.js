@@ -6,6 +6,7 @@ import { fileURLToPath } from 'node:url';
 import { BLOCKS } from '../../web/lib/base/dtype_names.js';
 import { f32, text, u32, writeGguf } from './checkpoint_files.js';
 import { load } from '../../web/lib/api/index.js';
+import { adapter } from './lora.js';
 import { randomTensor, refused, relativeError, storedTensors, untilEnd } from './helpers.js';
 
 const WIDTH = 512;
@@ -71,13 +72,14 @@ const file = (given, last) =>
 const embedded = (type, bytes = bytesOf(type)) =>
   RARE[type] ? rare(type, bytes) : file({ token_embd: { type: type.toUpperCase(), data: bytes } });
 /** The same of a type that is not written: it takes the place of the last tensor, in the header too. */
-function rare(type, bytes) {
-  const whole = Buffer.from(file({}, 'token_embd'));
-  whole.writeUInt32LE(RARE[type][0], typeAt(whole));
-  return new Uint8Array(Buffer.concat([whole.subarray(0, whole.length - 16 * WIDTH), bytes]));
+function rare(type, bytes, name = 'token_embd') {
+  const whole = Buffer.from(file({}, name));
+  whole.writeUInt32LE(RARE[type][0], typeAt(whole, name));
+  const values = (bytes.length / RARE[type][1]) * 256;
+  return new Uint8Array(Buffer.concat([whole.subarray(0, whole.length - 4 * values), bytes]));
 }
-/** Where a header has the type of the embedding. @param {Buffer} bytes */
-const typeAt = (bytes) => bytes.indexOf('token_embd.weight') + 'token_embd.weight'.length + 20;
+/** Where a header has the type of a matrix. */
+const typeAt = (bytes, name = 'token_embd') => bytes.indexOf(`${name}.weight`) + `${name}.weight`.length + 20;
 /** The rows of the fixture, `times` times: [4 times, WIDTH]. */
 const repeated = (type, times) => ({
   type: type.toUpperCase(),
@@ -228,6 +230,27 @@ test('while a matrix of any type of the engine loads, the memory holds the packe
     assert.ok(totalBytes < 1.2 * (weights + 2 ** 20), `${type}: ${totalBytes} bytes for ${weights} of weights`);
     model.dispose();
   }
+});
+
+test('an adapter is added to a matrix of a type that files alone have, and progress ends at its whole', async () => {
+  const { data } = repeated('iq2_xs', 8);
+  const floats = Float32Array.from({ length: 32 * WIDTH }, (_, i) => valuesOf('iq2_xs')[i % (4 * WIDTH)]);
+  const { weights, config } = adapter({ 'model.layers.0.self_attn.q_proj': [WIDTH, 32] });
+  const adapters = [{ source: { weights, config } }];
+  const rows = [];
+  for (const source of [
+    rare('iq2_xs', data, 'blk.0.attn_q'),
+    file({ 'blk.0.attn_q': { type: 'F32', data: floats } }),
+  ]) {
+    const seen = [];
+    const onProgress = (event) => seen.push(event);
+    const model = await load(source, { dtype: 'f32', adapters, onProgress });
+    rows.push(await rowsOf(model, 'blocks.0.attn.q.weight', 32));
+    const { loaded, total } = seen.filter(({ phase }) => phase === 'load').at(-1);
+    assert.equal(loaded, total);
+    model.dispose();
+  }
+  assert.deepEqual(rows[0], rows[1]);
 });
 
 test('types that are not read are refused by name', async () => {

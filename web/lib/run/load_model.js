@@ -217,8 +217,7 @@ function progressReporter(onProgress) {
 
 /**
  * Reserve the model's memory. Routers of experts are not quantised, because rounding would change which experts they
- * choose. Adds a warning for each type of a file that has another type in memory, and when a weight
- * cannot have the requested dtype.
+ * choose. Adds a warning when a weight cannot have the requested dtype.
  * @param {Engine} engine
  * @param {Config} config
  * @param {TensorSource[] | null} tensors  of the checkpoint

@@ -54,12 +54,12 @@ export function withAdapters(checkpoint, deltas, keep, engine) {
   const changed = new Map();
   /** @type {Set<import('../../base/dtype_names.js').KeptDtype>} */
   const dtypes = new Set();
-  for (const { name, covers, layout, dtype } of tensors) {
+  for (const { name, covers, layout, dtype, packed } of tensors) {
     if (!covers.some((weight) => products.has(weight))) continue;
     const parts = covers.map((weight) => ({ rows: rowsOf(shapes, weight), products: products.get(weight) ?? [] }));
     const width = layout === 'cols' ? parts.reduce((n, { rows }) => n + rows, 0) : Number(shapes.get(covers[0])?.[1]);
     changed.set(name, { parts, width });
-    const [, , kept] = BLOCKS[dtype];
+    const [, , kept] = packed?.block ?? BLOCKS[dtype];
     if (BLOCKS[kept][0] > 1) dtypes.add(kept);
   }
   const rounded =
@@ -68,7 +68,7 @@ export function withAdapters(checkpoint, deltas, keep, engine) {
   return {
     ...checkpoint,
     warnings: keep && dtypes.size ? [...checkpoint.warnings, rounded] : checkpoint.warnings,
-    tensors: tensors.map((t) => (changed.has(t.name) ? { ...t, bytes: 4 * t.shape.reduce((n, x) => n * x, 1) } : t)),
+    tensors: tensors.map((t) => (changed.has(t.name) ? asSum(t) : t)),
     stream: (sink) => checkpoint.stream(addingSink(sink, changed, config.d_head, engine)),
   };
 }
@@ -246,6 +246,15 @@ function addingSink(sink, changed, dHead, engine) {
     },
   };
 }
+
+/**
+ * A tensor with the bytes that it has as f32.
+ * @param {import('../../engine/config/tensor_plan.js').TensorSource} t
+ */
+const asSum = ({ packed, ...t }) => ({
+  ...{ ...t, bytes: 4 * t.shape.reduce((n, x) => n * x, 1) },
+  ...(packed && { packed: { ...packed, growth: 1 } }),
+});
 
 /** The sums of one tensor, whose bytes arrive in pieces. */
 class Summing {

@@ -9,6 +9,10 @@ import { bytesAhead } from '../bytes/read_range.js';
 import { namesOf } from './gguf_archs.js';
 import { GELU_KEY } from './gguf_model.js';
 
+/** @import { ByteReader } from '../bytes/chunks.js' */
+/** @import { Bytes } from '../bytes/open_file.js' */
+/** @import { OpenedFiles } from '../opened_files.js' */
+/** @import { OwnPooling } from '../huggingface/sentence_transformers.js' */
 /** @import { Config } from '../../engine/config/config.js' */
 /** @import { Architecture } from './gguf_archs.js' */
 /** @import { Gguf, Value } from './gguf.js' */
@@ -111,11 +115,11 @@ function labelsOf(where, architecture, { meta, entries }) {
 
 /**
  * The Dense layers behind the pooling, which is then normalised.
- * @param {import('../opened_files.js').OpenedFiles} opener
- * @param {(() => Promise<import('../bytes/chunks.js').ByteReader>)[]} readers
- * @param {(import('../bytes/open_file.js').Bytes | import('../bytes/chunks.js').ByteReader)[]} files
+ * @param {OpenedFiles} opener
+ * @param {(() => Promise<ByteReader>)[]} readers
+ * @param {(Bytes | ByteReader)[]} files
  * @param {Entry[]} entries  theirs
- * @returns {Promise<Partial<import('../huggingface/sentence_transformers.js').OwnPooling>>}
+ * @returns {Promise<Partial<OwnPooling>>}
  */
 async function denseSteps(opener, readers, files, entries) {
   const typeOf = (/** @type {Entry} */ { packed, dtype }) => packed?.type ?? dtype;
@@ -135,13 +139,13 @@ async function denseSteps(opener, readers, files, entries) {
 
 /**
  * The architectures with that of a file as its heads make it, and what the heads are.
- * @param {import('../opened_files.js').OpenedFiles} opener
- * @param {(() => Promise<import('../bytes/chunks.js').ByteReader>)[]} readers  of the files, at the end of their headers
- * @param {(import('../bytes/open_file.js').Bytes | import('../bytes/chunks.js').ByteReader)[]} files
+ * @param {OpenedFiles} opener
+ * @param {(() => Promise<ByteReader>)[]} readers  of the files, at the end of their headers
+ * @param {(Bytes | ByteReader)[]} files
  * @param {Gguf} gguf
  * @param {Record<string, Architecture>} known
  * @returns {Promise<{known: Record<string, Architecture>, labels?: Labels,
- *   pooling?: Partial<import('../huggingface/sentence_transformers.js').OwnPooling>}>}
+ *   pooling?: Partial<OwnPooling>}>}
  */
 export async function readHeads(opener, readers, files, gguf, known) {
   const { meta, entries } = gguf;

@@ -57,12 +57,12 @@ export function poolingParts({ pooling: kind, lacks, steps = [] }, architecture,
   const layers = steps.flatMap((step) => (step === 'normalize' ? [] : [step]));
   const isPlain = layers.every(({ activation, bias, residual }) => activation === 'identity' && !bias && !residual);
   const fits = layers[0]?.inputs === width && layers.at(-1)?.outputs === width && layers.length <= 2;
+  const shapes = show(layers.map((layer) => [layer.outputs, layer.inputs]));
   if (layers.length && !(isPlain && fits && architecture === 'gemma-embedding'))
     fail(
       'unsupported',
-      `GGUF has Dense layers of EmbeddingGemma alone: up to two matrices, the first one reads ${width} numbers and the ` +
-        `last one gives as many; the files have ${show(layers.map((layer) => [layer.outputs, layer.inputs]))} after ` +
-        architecture,
+      `GGUF has Dense layers of EmbeddingGemma alone: up to two matrices, the first one reads ${width} numbers and ` +
+        `the last one gives as many; the files have ${shapes} after ${architecture}`,
     );
   /** @type {Record<string, Value>} */
   const meta = { [`${architecture}.pooling_type`]: u32(type) };
