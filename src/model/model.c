@@ -1,9 +1,9 @@
 /* model.c - opens a model: reserves memory for all tensors of the roster in one arena, and seals it. */
 #include "model/model.h"
-#include "base/arena.h" /* gf_calloc */
+#include "base/arena.h" /* gf_alloc, gf_calloc */
 #include "base/bytes.h"
 #include "base/rng.h"
-#include "kernels/kernels.h" /* gf_mat_bytes, gf_mat_bind, gf_mat_put, gf_mat_get_row */
+#include "kernels/kernels.h" /* gf_mat_bytes, gf_mat_bind, gf_mat_put, gf_mat_get_row, gf_matmul */
 #include "model/config.h"    /* gf_stack_config */
 #include "model/layers/relative.h"
 #include <math.h>
@@ -184,6 +184,29 @@ int32_t gf_tensor_read(const struct gf_model *m, int32_t i, int32_t row, float *
     else
         memcpy(out, *s->vec + s->offset + (size_t)row * cols, cols * sizeof *out);
     return GF_OK;
+}
+
+int32_t gf_tensor_products(const struct gf_model *m, int32_t i, int32_t row, int32_t n, const float *x, int32_t count,
+                           float *out, struct gf_error *err) {
+    if (n < 1 || count < 1 || row > INT32_MAX - n)
+        return gf_fail(err, GF_ERR_ARGUMENT, "%d rows and %d vectors: expected one of each or more", n, count);
+    const struct gf_slot *s = slot_of(m, i, row, err);
+    if (!s || !slot_of(m, i, row + n - 1, err)) return GF_ERR_ARGUMENT;
+    const int32_t cols = s->t.cols;
+    void *memory = gf_alloc(gf_mat_bytes(GF_F32, count, cols)), *scratch = gf_alloc(gf_matmul_scratch(n, cols));
+    float *rows = gf_alloc(gf_mul_u64((uint64_t)n * (uint64_t)cols, sizeof *rows));
+    const int has_memory = memory && scratch && rows;
+    if (has_memory) {
+        struct gf_mat vectors;
+        gf_mat_bind(&vectors, GF_F32, count, cols, memory);
+        for (int32_t k = 0; k < count; k++) gf_mat_put(&vectors, k, 0, x + (int64_t)k * cols, cols);
+        for (int32_t r = 0; r < n; r++) gf_tensor_read(m, i, row + r, rows + (int64_t)r * cols, err);
+        gf_matmul(out, rows, &vectors, NULL, n, scratch, m->pool);
+    }
+    gf_free(memory);
+    gf_free(scratch);
+    gf_free(rows);
+    return has_memory ? GF_OK : gf_fail(err, GF_ERR_MEMORY, "no memory for products of %d rows", n);
 }
 
 int32_t gf_tensor_put(struct gf_model *m, int32_t i, int32_t row, const float *x, struct gf_error *err) {

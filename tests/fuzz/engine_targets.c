@@ -171,6 +171,9 @@ static void read_weights(struct stream *s, const struct gf_model *m, int32_t n_t
         if (gf_model_tensor(m, i, &t) != GF_OK) t.rows = t.cols = 1;
         float *row = values((size_t)t.cols, sizeof *row);
         STATUS(gf_tensor_read(m, i, about(s, t.rows < 60000 ? t.rows : 60000), row, &err), err);
+        float products[4];
+        const int32_t first = about(s, t.rows < 60000 ? t.rows : 60000);
+        STATUS(gf_tensor_products(m, i, first, below(s, 5), row, 1, products, &err), err);
         free(row);
     }
 }

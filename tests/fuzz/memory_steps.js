@@ -199,6 +199,11 @@ const CALLS = {
     both((e) => into[e].restoreBlock(tokens, saved), 'restore');
     check(into, { config }, 'after restoring');
   },
+  products(r, _pair, { config }, _pairs, engines) {
+    const vectors = Float32Array.from({ length: 3 * config.d_model }, () => r.below(5) - 2);
+    const [row, n] = [r.below(config.vocab_size), 1 + r.below(20)];
+    both((e) => captures.tensorProducts(engines[e], 0, row, n, vectors, 3), 'products of rows');
+  },
   capture(r, pair, { config }, _, { b }) {
     const place = placeOf(r, config, b);
     const on = !!r.below(4);

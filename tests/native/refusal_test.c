@@ -100,6 +100,8 @@ static void tensors_of_wrong_shape_order_or_length_are_refused(void) {
     CHECK_REFUSED(gf_tensor_read(m, embed, 50, row, &err), GF_ERR_ARGUMENT, "row 50");
     CHECK_REFUSED(gf_tensor_read(m, n, 0, row, &err), GF_ERR_ARGUMENT, "entry");
     CHECK_OK(gf_tensor_read(m, norm, 0, row, &err));
+    CHECK_REFUSED(gf_tensor_products(m, embed, 49, 2, row, 1, row, &err), GF_ERR_ARGUMENT, "row 50");
+    CHECK_REFUSED(gf_tensor_products(m, embed, 0, 0, row, 1, row, &err), GF_ERR_ARGUMENT, "0 rows");
     struct gf_tensor t;
     CHECK_INT(gf_model_tensor(m, n, &t), GF_ERR_ARGUMENT);
     CHECK_INT(gf_roster_tensor(&c, n, &t), GF_ERR_ARGUMENT);

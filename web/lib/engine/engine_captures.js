@@ -187,6 +187,25 @@ export function tensorRow(engine, i, row, cols) {
 }
 
 /**
+ * The products of rows of a weight with vectors.
+ * @param {Engine} engine
+ * @param {number} i     roster entry
+ * @param {number} row   the first one
+ * @param {number} n     rows
+ * @param {Float32Array} vectors  [count, cols], cols: the length of a row
+ * @param {number} count
+ * @returns {Float32Array<ArrayBuffer>} [n, count]
+ */
+export function tensorProducts(engine, i, row, n, vectors, count) {
+  const bytes = vectors.byteLength;
+  return engine.lend(bytes + 4 * n * count, (p) => {
+    new Float32Array(engine.memory.buffer, p, vectors.length).set(vectors);
+    engine.check(engine.x.gf_tensor_products(engine.model, i, row, n, p, count, p + bytes, engine.error));
+    return engine.floats(p + bytes, n * count);
+  });
+}
+
+/**
  * The probabilities with which the sampler draws each token.
  * @param {Engine} engine
  * @param {Float32Array} logits  [vocab_size], may hold -Infinity

@@ -1,6 +1,6 @@
 // circuit.js - whole weights, and the circuits of a head (Elhage et al. 2021, "A Mathematical Framework for Transformer
 // Circuits")
-import { tensorRow } from '../../engine/engine_captures.js';
+import { tensorProducts, tensorRow } from '../../engine/engine_captures.js';
 import { savedPiece } from '../../engine/stored_weights.js';
 import { numberInRange } from '../generation_defaults.js';
 import { fail, show } from '../../base/errors.js';
@@ -57,12 +57,6 @@ export const storedWeight = (model, entry, from) => savedPiece(model.engine, ent
 const rowsOf = (model, name, from, n) =>
   Array.from({ length: n }, (_, r) => Float64Array.from(weight(model, name, from + r)));
 
-const dot = (/** @type {Float64Array} */ a, /** @type {Float64Array} */ b) => {
-  let sum = 0;
-  for (let i = 0; i < a.length; i++) sum += a[i] * b[i];
-  return sum;
-};
-
 /**
  * @param {LoadedModel} model
  * @param {number} layer
@@ -94,7 +88,10 @@ export function circuit(model, layer, head, kind, { copying: isCopying = true } 
       : Array.from({ length: d }, (_, i) => Float64Array.from(out, (o) => o[head * d + i]));
   const data = new Float32Array(c.d_model * c.d_model);
   for (let i = 0; i < c.d_model; i++)
-    for (let k = 0; k < d; k++) for (let j = 0; j < c.d_model; j++) data[i * c.d_model + j] += a[k][i] * b[k][j];
+    for (let k = 0; k < d; k++) {
+      const [x, row, at] = [a[k][i], b[k], i * c.d_model];
+      for (let j = 0; j < c.d_model; j++) data[at + j] += x * row[j];
+    }
   const whole = { data, shape: [c.d_model, c.d_model] };
   const values = singularValues(a, b);
   return {
@@ -104,28 +101,21 @@ export function circuit(model, layer, head, kind, { copying: isCopying = true } 
   };
 }
 
+/** Rows of the embedding and of the head whose products are computed together. */
+const TOGETHER = 512;
+
 /**
- * The products of each row of a matrix with vectors, four rows of which are read at a time.
- * @param {Float64Array} row
+ * The products of rows from .. from + n - 1 of a weight with vectors, [n, vectors].
+ * @param {LoadedModel} model
+ * @param {number} entry  of the roster
  * @param {Float64Array[]} vectors
- * @param {Float64Array} out  [vectors]
  */
-function products(row, vectors, out) {
-  const n = row.length;
-  let k = 0;
-  for (; k + 4 <= vectors.length; k += 4) {
-    const [a, b, c, d] = [vectors[k], vectors[k + 1], vectors[k + 2], vectors[k + 3]];
-    let [s, t, u, v] = [0, 0, 0, 0];
-    for (let j = 0; j < n; j++) {
-      const x = row[j];
-      s += a[j] * x;
-      t += b[j] * x;
-      u += c[j] * x;
-      v += d[j] * x;
-    }
-    [out[k], out[k + 1], out[k + 2], out[k + 3]] = [s, t, u, v];
-  }
-  for (; k < vectors.length; k++) out[k] = dot(vectors[k], row);
+function productsOf(model, entry, vectors) {
+  const [{ length: cols }] = vectors;
+  const flat = new Float32Array(vectors.length * cols);
+  vectors.forEach((row, i) => flat.set(row, i * cols));
+  return (/** @type {number} */ from, /** @type {number} */ n) =>
+    tensorProducts(model.engine, entry, from, n, flat, vectors.length);
 }
 
 /**
@@ -136,19 +126,35 @@ function products(row, vectors, out) {
  */
 function copying(model, a, b) {
   const c = model.config;
-  const [embed, headRow] = [rowOf(model, 'embed.weight'), rowOf(model, 'head.weight')];
   if (c.d_embed && c.d_embed !== c.d_model) fail('unsupported', 'the copying score with a projection of the embedding');
   const gain = c.final_norm && c.use_final_norm && c.norm_gain ? weight(model, 'final_norm.weight') : null;
-  const written = gain ? b.map((row) => row.map((x, j) => x * gain[j])) : b;
+  const embedded = productsOf(model, rowOf(model, 'embed.weight'), a);
+  const writes = gain ? b.map((row) => row.map((x, j) => x * gain[j])) : b;
+  const written = productsOf(model, rowOf(model, 'head.weight'), writes);
   const n = a.length;
   const product = a.map(() => new Float64Array(n));
-  const [from, to] = [new Float64Array(n), new Float64Array(n)];
-  for (let t = 0; t < c.vocab_size; t++) {
-    products(Float64Array.from(tensorRow(model.engine, embed, t, c.d_model)), a, from);
-    products(Float64Array.from(tensorRow(model.engine, headRow, t, c.d_model)), written, to);
-    for (let i = 0; i < n; i++) for (let j = 0; j < n; j++) product[i][j] += to[i] * from[j];
+  for (let first = 0; first < c.vocab_size; first += TOGETHER) {
+    const rows = Math.min(TOGETHER, c.vocab_size - first);
+    const [from, to] = [embedded(first, rows), written(first, rows)];
+    for (let i = 0; i < n; i++) addOuter(product[i], from, to, i);
   }
   const values = eigenvalues(product);
   const sum = values.reduce((all, [re]) => all + re, 0);
   return sum / values.reduce((all, [re, im]) => all + Math.hypot(re, im), 0);
+}
+
+/**
+ * Adds the sum over rows of column i of `to` times each column of `from`.
+ * @param {Float64Array} sums  [n]
+ * @param {Float32Array} from  [row, n]
+ * @param {Float32Array} to    [row, n]
+ * @param {number} i
+ */
+function addOuter(sums, from, to, i) {
+  const n = sums.length;
+  for (let j = 0; j < n; j++) {
+    let sum = 0;
+    for (let at = 0; at < from.length; at += n) sum += to[at + i] * from[at + j];
+    sums[j] += sum;
+  }
 }
