@@ -4,6 +4,7 @@ import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, describe, test } from 'node:test';
 import { Dictionary, dictionary, load } from '../../web/lib/api/index.js';
+import { addBaselines } from '../../web/lib/train/dictionaries/dictionary_baselines.js';
 import { refused, top } from './helpers.js';
 import { temporaryFolder } from '../temporary.js';
 
@@ -43,12 +44,45 @@ describe('training a dictionary', () => {
 
   test('reports what is explained of held-out text, beside simpler descriptions', async () => {
     const report = await trained.report();
-    const { loss, dictionary: own, mean, table, random } = report;
+    const { loss, dictionary: own, mean, table, neurons, random } = report;
     assert.ok(report.tokens > 50 && report.l0 > 1 && report.l0 <= 6);
     assert.ok(Math.abs(mean.fvu - 1) < 1e-6 && mean.recovered === 0);
     assert.ok(table.fvu < 1 && own.fvu < table.fvu, JSON.stringify(report));
+    assert.ok(neurons.fvu < table.fvu && own.fvu < neurons.fvu, JSON.stringify(report));
     assert.ok(loss < own.loss && own.loss < mean.loss && random.loss < mean.loss);
     assert.ok(Math.abs(own.recovered - (mean.loss - own.loss) / (mean.loss - loss)) < 1e-9);
+  });
+
+  test('has the strongest neurons of an MLP as a baseline: all of them together are its output', async () => {
+    const ids = await model.encode(text[0]);
+    const [place, hidden] = ['blocks.1.hook_mlp_out', 'blocks.1.mlp.hook_post'];
+    const { captured } = await model.forward(ids, { capture: [place, hidden], logits: 'none' });
+    const w = { dIn: 128, dOut: 128, size: 4, from: 1, at: place, out: null, tableIn: null, tableOut: null };
+    const want = captured[place].data.subarray(128);
+    const rows = ids.length - 1;
+    const neurons = async (k) => {
+      const all = [{ ids, want, by: {} }];
+      await addBaselines(model, w, all, { rows, k });
+      return all[0].by.neurons;
+    };
+    const off = (got) => Math.max(...got.map((x, i) => Math.abs(x - want[i])));
+    assert.ok(off(await neurons(352)) < 1e-4);
+    // one neuron: the largest product of the distance to its mean with the length of its output vector
+    const { data: down } = await model.matrix('blocks.1.ffn.down.weight');
+    const column = (i) => Array.from({ length: 128 }, (_, c) => down[c * 352 + i]);
+    const post = captured[hidden].data.subarray(352);
+    const average = (list, width, i) => {
+      let sum = 0;
+      for (let r = 0; r < rows; r++) sum += list[r * width + i] / rows;
+      return sum;
+    };
+    const centred = Array.from({ length: 352 }, (_, i) => post[i] - average(post, 352, i));
+    const sizes = centred.map((x, i) => Math.abs(x) * Math.hypot(...column(i)));
+    const best = sizes.indexOf(Math.max(...sizes));
+    const one = (await neurons(1)).subarray(0, 128);
+    column(best).forEach((x, c) =>
+      assert.ok(Math.abs(one[c] - average(want, 128, c) - centred[best] * x) < 1e-5, `${c}`),
+    );
   });
 
   test('knows where each feature is active', async () => {

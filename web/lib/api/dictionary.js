@@ -154,7 +154,7 @@ export class Dictionary {
 
   /**
    * How much it explains of held-out text, and what the model's loss is with its reconstruction in place of the values,
-   * beside the mean, the token table alone, and random directions.
+   * beside the mean, the token table alone, neurons and random directions.
    * @param {{text?: string | readonly string[], tokens?: number, signal?: AbortSignal}} [options]  text: default that
    *   which was held out of the training; tokens: of the text, at most; default 4000
    * @returns {Promise<DictionaryReport>}

@@ -1,7 +1,9 @@
 // dictionary_report.js - what a dictionary explains of held-out text, beside simpler descriptions of the same size
+import { addBaselines } from './dictionary_baselines.js';
 import { captureRows } from './dictionary_windows.js';
 
 /** @import { Model } from '../../api/model.js' */
+/** @import { WindowRows } from './dictionary_baselines.js' */
 /** @import { DictionaryWeights } from './sparse_dictionary.js' */
 /**
  * How well a reconstruction does. fvu: fraction of the variance that is unexplained; loss: in nats a token with it in
@@ -10,7 +12,8 @@ import { captureRows } from './dictionary_windows.js';
  */
 /**
  * What Dictionary.report gives. dead: features that no token of the text activates; table: the means of the tokens
- * alone, null without a table; random: the k largest of as many random directions, scaled to fit best
+ * alone, null without a table; neurons: the `l0` neurons that contribute most to a `hook_mlp_out`, at other points the
+ * largest components of the row; random: the `l0` largest of as many random directions, scaled to fit best
  * @typedef {object} DictionaryReport
  * @property {number} tokens
  * @property {number} loss       of the model as it is, in nats a token
@@ -19,6 +22,7 @@ import { captureRows } from './dictionary_windows.js';
  * @property {Reconstruction} dictionary
  * @property {Reconstruction} mean
  * @property {Reconstruction | null} table
+ * @property {Reconstruction} neurons
  * @property {Reconstruction} random
  */
 
@@ -61,66 +65,12 @@ function scaleOf({ norm, dIn, out }, row) {
   return [mean, Math.sqrt(squares / (norm === 2 ? dIn - 1 : dIn))];
 }
 
-/** Numbers from a normal distribution by a small generator (mulberry32): the baseline of random directions. */
-function* normals() {
-  let a = 1;
-  const uniform = () => {
-    a = (a + 0x6d2b79f5) | 0;
-    let t = Math.imul(a ^ (a >>> 15), 1 | a);
-    t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t;
-    return ((t ^ (t >>> 14)) >>> 0) / 4294967296;
-  };
-  for (;;) yield Math.sqrt(-2 * Math.log(1 - uniform())) * Math.cos(2 * Math.PI * uniform());
-}
-
-/**
- * As many directions of length 1 as the dictionary has features.
- * @param {number} size
- * @param {number} d
- */
-function randomDirections(size, d) {
-  const numbers = normals();
-  const w = Float32Array.from({ length: size * d }, () => /** @type {number} */ (numbers.next().value));
-  for (let i = 0; i < size; i++) {
-    const row = w.subarray(i * d, (i + 1) * d);
-    const length = Math.hypot(...row);
-    for (let c = 0; c < d; c++) row[c] /= length;
-  }
-  return w;
-}
-
-/**
- * The sums of the k largest projections of rows on directions.
- * @param {Float32Array} rows  [n, d]
- * @param {number} d
- * @param {Float32Array} w  [size, d]
- * @param {number} k
- */
-function largestProjections(rows, d, w, k) {
-  const out = new Float32Array(rows.length);
-  const size = w.length / d;
-  const values = new Float32Array(size);
-  for (let r = 0; r < rows.length; r += d) {
-    for (let i = 0; i < size; i++) {
-      let sum = 0;
-      for (let c = 0; c < d; c++) sum += w[i * d + c] * rows[r + c];
-      values[i] = sum;
-    }
-    const cut = values.slice().sort()[size - Math.min(k, size)];
-    for (let i = 0; i < size; i++)
-      if (values[i] >= cut && values[i] > 0) for (let c = 0; c < d; c++) out[r + c] += values[i] * w[i * d + c];
-  }
-  return out;
-}
-
 /** The squared distance of two lists. @param {Float32Array} a @param {Float32Array} b */
 function distance(a, b) {
   let sum = 0;
   for (let i = 0; i < a.length; i++) sum += (a[i] - b[i]) ** 2;
   return sum;
 }
-
-/** @typedef {{ids: number[], want: Float32Array, by: Record<string, Float32Array>}} WindowRows */
 
 /**
  * The rows of the windows with their reconstructions, and how many features are active.
@@ -150,37 +100,6 @@ async function reconstructions(model, owner, w, windows, signal) {
 }
 
 /**
- * Add the baselines to the rows: the mean, the table, and random directions on what the table leaves.
- * @param {DictionaryWeights} w
- * @param {WindowRows[]} all
- * @param {number} n  rows
- * @param {number} l0
- */
-function addBaselines(w, all, n, l0) {
-  const { dOut, size, from } = w;
-  const table = w.out ? w.tableOut : w.tableIn;
-  const mean = new Float64Array(dOut);
-  for (const { want } of all) for (let i = 0; i < want.length; i++) mean[i % dOut] += want[i] / n;
-  const directions = randomDirections(size, dOut);
-  let [dot, square] = [0, 0];
-  for (const { ids, want, by } of all) {
-    by.mean = want.map((_, i) => mean[i % dOut]);
-    if (table) by.table = want.map((_, i) => table[ids[from + Math.floor(i / dOut)] * dOut + (i % dOut)]);
-    const base = by.table ?? by.mean;
-    const left = want.map((x, i) => x - base[i]);
-    by.random = largestProjections(left, dOut, directions, Math.round(l0));
-    for (let i = 0; i < left.length; i++) {
-      dot += by.random[i] * left[i];
-      square += by.random[i] ** 2;
-    }
-  }
-  for (const { by } of all) {
-    const base = by.table ?? by.mean;
-    by.random = by.random.map((x, i) => base[i] + (dot / square) * x);
-  }
-}
-
-/**
  * @param {Model} model
  * @param {any} owner
  * @param {DictionaryWeights} w
@@ -191,7 +110,7 @@ function addBaselines(w, all, n, l0) {
 export async function reportOf(model, owner, w, windows, signal) {
   const { at, out, from, dOut } = w;
   const { all, n, l0, dead } = await reconstructions(model, owner, w, windows, signal);
-  addBaselines(w, all, n, l0);
+  await addBaselines(model, w, all, { rows: n, k: Math.round(l0), signal });
   /** @param {string} [name] */
   const lossWith = async (name) => {
     let [sum, count] = [0, 0];
@@ -221,6 +140,7 @@ export async function reportOf(model, owner, w, windows, signal) {
     dictionary: await of('dictionary'),
     mean: await of('mean'),
     table: hasTable ? await of('table') : null,
+    neurons: await of('neurons'),
     random: await of('random'),
   };
 }
