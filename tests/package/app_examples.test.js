@@ -78,6 +78,25 @@ describe('docs/examples', () => {
     await close();
   });
 
+  test('chat.jsx answers two messages in turn', async () => {
+    const { page, said, close } = await application('chat.jsx');
+    for (const [text, paragraphs] of [
+      ['Once upon a time', 2],
+      ['One day', 4],
+    ]) {
+      await page.getByRole('textbox').fill(text);
+      await page.getByRole('button', { name: 'Send' }).click();
+      await page.locator('p').nth(paragraphs - 1).waitFor();
+      await page.getByRole('button', { name: 'Send' }).waitFor();
+      const shown = await page.locator('p').allTextContents();
+      assert.equal(shown.length, paragraphs);
+      assert.match(shown.at(-2), new RegExp(`^user ${text}$`));
+      assert.match(shown.at(-1), /^assistant .{20}/s);
+    }
+    assert.deepEqual(said, []);
+    await close();
+  });
+
   test('page.html writes a story', async () => {
     const root = join(folder, 'page');
     mkdirSync(root);
