@@ -86,7 +86,10 @@ describe('docs/examples', () => {
     ]) {
       await page.getByRole('textbox').fill(text);
       await page.getByRole('button', { name: 'Send' }).click();
-      await page.locator('p').nth(paragraphs - 1).waitFor();
+      await page
+        .locator('p')
+        .nth(paragraphs - 1)
+        .waitFor();
       await page.getByRole('button', { name: 'Send' }).waitFor();
       const shown = await page.locator('p').allTextContents();
       assert.equal(shown.length, paragraphs);

@@ -20,8 +20,9 @@ import { isSameSource } from './same_source.js';
  */
 /**
  * What useChat returns. messages: the last one grows while it is written; running: whether it is; summary: of the last
- * answer; error: of the last one, null where it was stopped. send: begins an answer to a text or a message, and ends one
- * that is written; it resolves to the summary, or to null when it was stopped or failed. stop: ends it, its text stays.
+ * answer; error: of the last one, null where it was stopped. send: begins an answer to a text or a message, and ends
+ * one that is written; it resolves to the summary, or to null when it was stopped or failed. stop: ends it, its text
+ * stays.
  * @typedef {ChatState & {send: (message: string | Message, options?: ChatOptions) => Promise<Summary | null>,
  *   stop: () => void, setMessages: (messages: readonly Message[]) => void}} ChatHook
  */
