@@ -74,6 +74,20 @@ export function launch({ args = [], shell = false, ...options } = {}) {
   return chromium.launch({ executablePath, headless: true, args: [...flags, ...args], ...options });
 }
 
+/**
+ * Chromium with an unpacked extension, in a profile of its own. The headless shell has no extensions.
+ * @param {string} folder  of the extension
+ * @returns {Promise<import('playwright-core').BrowserContext>}
+ */
+export function launchWithExtension(folder) {
+  return chromium.launchPersistentContext('', {
+    executablePath: findChromium() ?? undefined,
+    headless: true,
+    ignoreDefaultArgs: ['--disable-extensions'],
+    args: [...flags, `--disable-extensions-except=${folder}`, `--load-extension=${folder}`],
+  });
+}
+
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
   const path = process.argv[2] === 'shell' ? findShell() : findChromium();
   if (path) console.log(path);

@@ -3,7 +3,7 @@
 import { createServer, request as httpRequest } from 'node:http';
 import { connect } from 'node:net';
 import { PATIENCE } from '../patience.js';
-import { launch } from '../../scripts/chromium.js';
+import { launch, launchWithExtension } from '../../scripts/chromium.js';
 
 const ISOLATION = {
   'cross-origin-opener-policy': 'same-origin',
@@ -93,14 +93,15 @@ export class Pages {
   /**
    * Open a page and wait for the text of its <output>.
    * @param {string} address
-   * @param {{timeout?: number, frame?: string, until?: (page: import('playwright-core').Page) => Promise<void>}} [options]
-   *   frame: selector of the frame that holds the <output>; until: what is done and awaited instead, without a result
+   * @param {{timeout?: number, frame?: string, extension?: string,
+   *   until?: (page: import('playwright-core').Page) => Promise<void>}} [options]  frame: selector of the frame that
+   *   holds the <output>; extension: folder of the one whose page it is; until: what is done and awaited instead,
+   *   without a result
    * @returns {Promise<{result: any, complaints: string[], failed: string[], requests: string[]}>} failed: requests
    *   without an answer or with an error's status
    */
-  async visit(address, { timeout = PATIENCE, frame, until } = {}) {
-    this.#browser ??= launch({ shell: true });
-    const context = await (await this.#browser).newContext(),
+  async visit(address, { timeout = PATIENCE, frame, extension, until } = {}) {
+    const context = extension ? await launchWithExtension(extension) : await this.#newContext(),
       page = await context.newPage();
     context.setDefaultTimeout(timeout);
     const complaints = /** @type {string[]} */ ([]),
@@ -155,6 +156,11 @@ export class Pages {
     } finally {
       await context.close();
     }
+  }
+
+  async #newContext() {
+    this.#browser ??= launch({ shell: true });
+    return (await this.#browser).newContext();
   }
 
   async close() {

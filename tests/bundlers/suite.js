@@ -1,5 +1,6 @@
 // suite.js - runs fixtures: installs and builds each, gets the results of its page, route or program, and compares them
 // with those of this tree's library
+import { createHash } from 'node:crypto';
 import { createReadStream, readFileSync, realpathSync, statSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { extname, join, sep } from 'node:path';
@@ -32,6 +33,7 @@ import { Unavailable, Workshop, runCommand, startServer } from './projects.js';
  * @property {boolean} [prefetches]  its pages ask the browser to fetch every file of the build when it is idle
  * @property {boolean} [story]  the page has a button that writes a story into <output>; a route answers with one
  * @property {boolean} [offline]  the page writes again after it was reloaded without a network
+ * @property {boolean} [extension]  the folder is an extension, which is loaded into Chromium; `page` is one of its pages
  * @property {boolean} [slides]  the page is a deck with a figure: keys that are typed into it turn no slide
  * @property {Record<string, string>} [env]
  * @property {{pattern: RegExp, why: string}[]} [prints] messages that are about the tool or the project, not about the
@@ -96,6 +98,16 @@ export function staticServer(folder, headers = () => ({})) {
       }
     }),
   );
+}
+
+/**
+ * The address of an unpacked extension: Chromium makes its id of the folder's path.
+ * @param {string} folder
+ */
+function extensionUrl(folder) {
+  const digits = createHash('sha256').update(folder).digest('hex').slice(0, 32);
+  const id = digits.replace(/./g, (digit) => String.fromCharCode('a'.charCodeAt(0) + parseInt(digit, 16)));
+  return `chrome-extension://${id}/`;
 }
 
 /**
@@ -271,8 +283,9 @@ export class Suite {
       await this.#judge(run, result, row);
       return this.#judgeThreads(run, result.threads, row);
     }
-    if (!run.serve && !run.start && !run.host) return;
+    if (!run.serve && !run.start && !run.host && !run.extension) return;
     if (run.story || run.slides) [row.from, row.threads] = ['-', '-'];
+    if (run.extension) return this.#askStory(run, extensionUrl(folder), row, folder);
     const server = run.start
       ? await startServer(run.start, folder, options)
       : run.host
@@ -294,8 +307,9 @@ export class Suite {
    * @param {Run} run
    * @param {string} url
    * @param {Row} row
+   * @param {string} [extension]  its folder
    */
-  async #askStory(run, url, row) {
+  async #askStory(run, url, row, extension) {
     this.#written ??= load(MODEL).then(async (model) => {
       const { text } = await model.complete('Once upon a time', { maxTokens: 40, temperature: 0 });
       model.dispose();
@@ -311,7 +325,7 @@ export class Suite {
     }
     const { complaints, failed } = await this.#pages.visit(
       address,
-      run.slides ? { until: turnsNoSlide } : writes(story, run),
+      run.slides ? { until: turnsNoSlide } : { ...writes(story, run), extension },
     );
     row.answers = 'equal'; // the visit ends with an error where it is not
     row.problems.push(

@@ -9,8 +9,8 @@ import { KeptResponses, responseEvents, responseOf } from './openai_responses.js
 /**
  * A fetch for OpenAI's client and everything that is built on it: `new OpenAI({ apiKey: '-', fetch: fetchOf(model) })`.
  * It sends nothing. It answers `chat/completions`, `responses`, `embeddings` and `models` under any base URL. Errors
- * have OpenAI's form. It keeps the newest 100 responses in memory, for `previous_response_id` and `responses/ID`, except
- * those with `store: false`.
+ * have OpenAI's form. It keeps the newest 100 responses in memory, for `previous_response_id` and `responses/ID`,
+ * except those with `store: false`.
  * @param {Model} model
  * @param {{name?: string}} [options]  name: in the list of models; default 'glassformer'. Requests may have any name
  * @returns {Fetch}
