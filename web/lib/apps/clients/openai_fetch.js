@@ -4,6 +4,7 @@ import { errorOf, Refusal, refused } from './openai_errors.js';
 import { KeptResponses, responseEvents, responseOf } from './openai_responses.js';
 
 /** @import { Model } from '../../api/model.js' */
+/** @import { Call } from './openai_responses.js' */
 /** @typedef {(input: string | URL | Request, init?: RequestInit) => Promise<Response>} Fetch */
 
 /**
@@ -38,11 +39,6 @@ const pick = (request) => (request ? { method: request.method, signal: request.s
 /** The body of a request. @param {Request | null} request @param {RequestInit} init */
 const textOf = (request, init) =>
   init.body !== undefined && init.body !== null ? new Response(init.body).text() : (request?.text() ?? '');
-
-/**
- * @typedef {{model: Model, name: string, kept: KeptResponses, pathname: string, method: string, text: string,
- *   signal: AbortSignal | null}} Call
- */
 
 /** @type {[path: RegExp, method: string, call: (call: Call, found: string[]) => Promise<Response>][]} */
 const PATHS = [

@@ -8,6 +8,11 @@ import { answersTo, callsOf, logprobOf, refuseUnread, usageOf } from './openai_a
 /** @import { Model } from '../../api/model.js' */
 /** @import { Summary } from '../../api/index.js' */
 /** @typedef {Record<string, any>} Item */
+/**
+ * A request that `fetchOf` answers.
+ * @typedef {{model: Model, name: string, kept: KeptResponses, pathname: string, method: string, text: string,
+ *   signal: AbortSignal | null}} Call
+ */
 
 /** The members of a request that are read, and those that change nothing in the answer of a local model. */
 const READ = new Set(
