@@ -182,7 +182,8 @@ export const lab = {
   ]),
   look: [
     'Time: without the cache it grows with the square of the length, with it almost in a straight line.',
-    'Text: with a forgotten offset all new tokens stand at position 0. Their order is lost, and no tensor shape reveals it.',
+    'Text: with a forgotten offset all new tokens stand at position 0. Their order is lost, and no tensor shape ' +
+      'reveals it.',
   ],
   refutes: 'Two different tokens or logits, or a step with the cache that computes more than one position.',
   model: 'stories-1m.gguf',
