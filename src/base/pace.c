@@ -4,11 +4,13 @@
 /* Counts of passes. A pass takes about a millisecond. */
 enum { MEAN = 16 }; /* weight of the running mean: each pass counts 1 / MEAN */
 enum { GAP_HELPED_FIRST = 32, GAP_HELPED_MOST = 512, GAP_ALONE_FIRST = 128, GAP_ALONE_MOST = 4096 };
-enum { TRIAL_ALONE = 2, TRIAL_HELPED = 32 };
-/* A trial with helpers ends early, as lost, when so many passes in a row are slower than without them. */
+enum { TRIAL_ALONE = 2, TRIAL_LONG = 32 };
+/* A long trial ends early, as lost, when so many passes in a row are slower than in the other mode. */
 enum { SLOW_MOST = 4 };
 /* Ratios of durations: a mode is faster below FASTER; passes have become slower above SLOWER. */
 static const float FASTER = 0.95f, SLOWER = 1.25f;
+/* A pass counts for at most so many times the mean of the kept mode: one interruption is no change. */
+static const float CLIP = 2;
 
 void gf_pace_open(struct gf_pace *p) {
     *p = (struct gf_pace){.state = GF_PACE_HELPED,
@@ -25,11 +27,10 @@ static void begin_trial(struct gf_pace *p, enum gf_pace_state state, int32_t pas
     p->slow = 0;
 }
 
-/* Keep the faster mode and set when the other one is tried again. */
-static void end_trial(struct gf_pace *p) {
-    const int is_won = p->trial_ms < FASTER * p->kept_ms, is_helped = is_won == (p->state == GF_PACE_TRIES_HELPED);
+/* Keep a mode and set when the other one is tried again. is_won: it was the other one; ms: its mean. */
+static void keep(struct gf_pace *p, int is_helped, int is_won, float ms) {
     if (is_won) {
-        p->kept_ms = p->trial_ms;
+        p->kept_ms = ms;
         p->gap_helped = GAP_HELPED_FIRST;
     } else if (is_helped && p->gap_helped < GAP_HELPED_MOST) {
         p->gap_helped *= 2;
@@ -42,10 +43,30 @@ static void end_trial(struct gf_pace *p) {
     if (!is_helped && p->gap_alone < GAP_ALONE_MOST) p->gap_alone *= 2;
 }
 
+/* The next state after the last pass of a trial. */
+static void end_trial(struct gf_pace *p) {
+    const float ms = p->trial_ms;
+    if (p->state == GF_PACE_TRIES_HELPED) {
+        const int is_won = ms < FASTER * p->kept_ms;
+        keep(p, is_won, is_won, ms);
+    } else if (p->state == GF_PACE_PROVES_HELPED) {
+        const int is_won = p->alone_ms < FASTER * ms;
+        if (!is_won) p->kept_ms = ms;
+        keep(p, !is_won, is_won, p->alone_ms);
+    } else if (ms >= FASTER * p->kept_ms) {
+        keep(p, 1, 0, ms);
+    } else if (p->state == GF_PACE_TRIES_ALONE) {
+        begin_trial(p, GF_PACE_PROVES_ALONE, TRIAL_LONG, 0);
+    } else {
+        p->alone_ms = ms;
+        begin_trial(p, GF_PACE_PROVES_HELPED, TRIAL_LONG, 0);
+    }
+}
+
 static void add_to_mean(struct gf_pace *p, float ms) { p->kept_ms += p->kept_ms > 0 ? (ms - p->kept_ms) / MEAN : ms; }
 
 void gf_pace_took(struct gf_pace *p, double took) {
-    const float ms = (float)took;
+    const float most = CLIP * p->kept_ms, ms = p->kept_ms > 0 && took > most ? most : (float)took;
     switch (p->state) {
     case GF_PACE_HELPED:
         add_to_mean(p, ms);
@@ -57,17 +78,21 @@ void gf_pace_took(struct gf_pace *p, double took) {
         break;
     case GF_PACE_ALONE:
         add_to_mean(p, ms);
-        if (--p->left == 0) begin_trial(p, GF_PACE_TRIES_HELPED, TRIAL_HELPED, 0);
+        if (--p->left == 0) begin_trial(p, GF_PACE_TRIES_HELPED, TRIAL_LONG, 0);
         break;
     case GF_PACE_TRIES_ALONE:
         if (ms < p->trial_ms) p->trial_ms = ms; /* the minimum: interruptions of a short trial are noise */
         if (--p->left == 0) end_trial(p);
         break;
     case GF_PACE_TRIES_HELPED:
-        p->trial_ms += ms / TRIAL_HELPED;
-        p->slow = ms > SLOWER * p->kept_ms ? p->slow + 1 : 0;
-        if (p->slow == SLOW_MOST) p->trial_ms = p->kept_ms, p->left = 1;
+    case GF_PACE_PROVES_ALONE:
+    case GF_PACE_PROVES_HELPED: {
+        const float other = p->state == GF_PACE_PROVES_HELPED ? p->alone_ms : p->kept_ms;
+        p->trial_ms += ms / TRIAL_LONG;
+        p->slow = ms > SLOWER * other ? p->slow + 1 : 0;
+        if (p->slow == SLOW_MOST) p->trial_ms = 2 * other, p->left = 1;
         if (--p->left == 0) end_trial(p);
         break;
+    }
     }
 }

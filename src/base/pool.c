@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "base/pace.h"
 #include <stddef.h> /* NULL */
+#include <string.h>
 
 #if defined(__wasm__) && !defined(__wasm_atomics__)
 /* ---- build without threads --------------------------------------------------------------------------------------- */
@@ -26,6 +27,10 @@ void gf_pool_run(struct gf_pool *pool, gf_tile_fn fn, void *ctx, int32_t n_tiles
 }
 void gf_pool_begin_pass(struct gf_pool *pool, int repeated) { (void)pool, (void)repeated; }
 void gf_pool_end_pass(struct gf_pool *pool) { (void)pool; }
+void gf_pool_state(const struct gf_pool *pool, double *out) {
+    (void)pool;
+    memset(out, 0, 6 * sizeof *out);
+}
 uint32_t gf_pool_stack(struct gf_pool *pool, int32_t index) {
     (void)pool, (void)index;
     return 0;
@@ -242,6 +247,12 @@ void gf_pool_begin_pass(struct gf_pool *p, int repeated) {
 }
 void gf_pool_end_pass(struct gf_pool *p) {
     if (p && p->pass_began > 0) gf_pace_took(&p->pace, NOW_MS(p) - p->pass_began);
+}
+void gf_pool_state(const struct gf_pool *p, double *out) {
+    memset(out, 0, 6 * sizeof *out);
+    if (!p) return;
+    out[0] = p->pace.state, out[1] = p->pace.left, out[2] = p->pace.kept_ms, out[3] = p->pace.trial_ms;
+    out[4] = p->pace.slow, out[5] = p->solo_jobs;
 }
 
 #if defined(__wasm__)

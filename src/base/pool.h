@@ -27,6 +27,9 @@ void gf_pool_run(struct gf_pool *pool, gf_tile_fn fn, void *ctx, int32_t n_tiles
  * timed and helpers take part. */
 void gf_pool_begin_pass(struct gf_pool *pool, int repeated);
 void gf_pool_end_pass(struct gf_pool *pool);
+/* What decides whether helpers take part, for a benchmark to print. out[6]: state, left, kept_ms, trial_ms and slow of
+ * pace.h, and the jobs that still run without helpers after a stall. All 0 for NULL. */
+void gf_pool_state(const struct gf_pool *pool, double *out);
 
 #if !defined(__wasm__)
 /* Replace the clock that pace.h and the stall detection read; tests pass one that they advance themselves. Called by

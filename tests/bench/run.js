@@ -5,7 +5,7 @@
 //                    [--backends relaxed,simd] [--caches default,f32,f16,q8_0]
 //                    [--engines glassformer,wllama2,wllama3,onnxruntime] [--isa vnni,avx2,sse] [--against DIR]
 //                    [--repeats 3] [--contexts 64,512,1000] [--neighbour] [--quick] [--cold] [--cpu]
-//                    [--model FILE.gguf] [--node] [--with-node 24.21.0] [--drawing] [--training] [--slow-line] [--kernels [FILTER]] [--page]
+//                    [--model FILE.gguf] [--node] [--with-node 24.21.0] [--drawing] [--training] [--pace] [--slow-line] [--kernels [FILTER]] [--page]
 //
 // README.md in this folder explains the output.
 import { execFileSync, spawn } from 'node:child_process';
@@ -25,6 +25,7 @@ import { ONNXRUNTIME, WLLAMA3, fetchNode, fetchPackage } from './fetch.js';
 import { contendersFor, isNative, readmeRows, visitNative } from './given_model.js';
 import { ISAS, missing, v8Flags } from './isa.js';
 import { compareKernels, printKernels } from './kernels.js';
+import { measurePace } from './pace.js';
 import { measureTraining } from './training.js';
 import { SIZES, bytesPerToken, modelFile } from './models.js';
 import { ONNX_TYPES, onnxFile } from './onnx.js';
@@ -68,6 +69,7 @@ const { values: given, positionals } = commandLine({
   node: flag,
   drawing: flag,
   training: flag,
+  pace: flag,
   'slow-line': flag,
   kernels: flag,
   page: flag,
@@ -528,6 +530,10 @@ if (given.page) {
 } else if (given.training) {
   printConditions('the best step, and the median turn, of one and of two threads in turn');
   await measureTraining(top, given.repeats ? repeats : 9);
+} else if (given.pace) {
+  printConditions('what the keeper of the pace of two threads measures and decides while 2,000 tokens are written');
+  const model = file ?? join(cache, modelFile(cache, sizes[0], dtypes[0]));
+  await measurePace(join(top, 'web/lib'), model, { runs: given.repeats ? repeats : 20, threads: 2, tokens: 2000 });
 } else if (given.drawing) {
   const { tokens, ...shares } = await measureDrawing(top, given.repeats ? repeats : 9);
   console.log(`${tokens} tokens of stories-5M while the page draws them, as a share of the speed in an empty page`);

@@ -8,6 +8,7 @@ import { fileURLToPath } from 'node:url';
 import { contendersFor, isNative, readmeRows, visitNative } from '../bench/given_model.js';
 import { ISAS, missing, probe } from '../bench/isa.js';
 import { figuresOf } from '../bench/kernels.js';
+import { decisionsOf } from '../bench/pace.js';
 import { measureSpeeds } from '../bench/speeds.js';
 import { tablesOf } from '../bench/tables.js';
 import { relaxedSimd } from '../node-flags.js';
@@ -138,4 +139,26 @@ test('the test of the instruction set is valid WebAssembly, and its results are 
   assert.match(found.dot, /^(?:unsigned|signed|saturating)$/);
   assert.equal(typeof found.fused, 'boolean');
   if (relaxedSimd.length === 0) assert.deepEqual(probe(), found);
+});
+
+test('the decisions of the pace keeper are read from its states, with the mode that was faster', () => {
+  const [HELPED, TRIES_ALONE, ALONE, TRIES_HELPED] = [0, 1, 2, 3];
+  const of = (state, ms, more) => ({ ms, state, kept: 2, trial: 0, slow: 0, solo: 0, ...more });
+  // ms of a sample is that of the token which began in the state of the sample before it
+  const won = [of(HELPED, 9), of(HELPED, 2), of(TRIES_ALONE, 2), of(TRIES_ALONE, 1), of(ALONE, 1, { trial: 1 })];
+  const alone = decisionsOf([...won, of(ALONE, 1)]);
+  assert.deepEqual(alone.decisions, [{ token: 4, mode: 'alone', tried: 'tries alone', kept: 2, trial: 1, slow: 0 }]);
+  assert.deepEqual([alone.helped, alone.alone, alone.rests, alone.wrong], [2, 1, true, false]);
+  const lost = decisionsOf([...won, of(TRIES_HELPED, 3), of(ALONE, 0.5, { slow: 4 }), of(ALONE, 3), of(ALONE, 3)]);
+  assert.deepEqual(
+    lost.decisions.map(({ token, mode, slow }) => [token, mode, slow]),
+    [
+      [4, 'alone', 0],
+      [6, 'alone', 4],
+    ],
+  );
+  assert.deepEqual([lost.rests, lost.wrong], [true, true], 'tokens with helpers took 2 ms, without them 3');
+  const stalled = decisionsOf([of(HELPED, 2), of(HELPED, 20, { solo: 512 }), of(HELPED, 4, { solo: 400 })]);
+  assert.deepEqual(stalled.decisions, [{ token: 1, mode: 'alone for 512 jobs', tried: 'stall' }]);
+  assert.deepEqual([stalled.helped, stalled.alone, stalled.rests], [20, 4, true]);
 });
