@@ -4,10 +4,11 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
-import { countParameters, create, load } from '../../web/lib/api/index.js';
+import { countParameters, create, dictionary, load } from '../../web/lib/api/index.js';
 import { additionOf } from '../../web/lib/apps/labs/grokking_task.js';
 import { joinedClaims } from '../../web/lib/apps/labs/lab_seeds.js';
 import { LABS, openLab, runLab } from '../../web/lib/apps/labs/labs.js';
+import { written } from '../../web/lib/apps/labs/written_stories.js';
 import { run as commandLine } from './command_line.js';
 import { top, untilEnd } from './helpers.js';
 
@@ -408,4 +409,60 @@ test('width: SwiGLU has as many weights as GELU, and the first losses are the re
     { ffn: 'swiglu', d_ff: (8 / 3) * 48 },
   ].map((ffn) => countParameters({ ...sizes, ...ffn }).total);
   assert.equal(swiglu, gelu);
+});
+
+test('rmsnorm and gelu: the models that width trains too have its losses, the others the recorded ones', async () => {
+  const [width, norms, activations] = await Promise.all(['width', 'rmsnorm', 'gelu'].map(sharedRun));
+  const losses = ({ figures }) => figures.loss.curves.map(({ y }) => y);
+  const [, gelu, , swiglu] = losses(width);
+  assert.deepEqual(losses(norms), [[4.7118602056181835], swiglu, [5.73874265370744], [4.698725449101309]]);
+  assert.deepEqual(losses(activations), [gelu, [4.6284223827083455], [4.73480993308378], [4.685001645999009]]);
+});
+
+test('rmsnorm: the share of the mean is what the divisors of LayerNorm lack of the mean squares', async () => {
+  const { model, result } = await sharedRun('rmsnorm');
+  const writing = written(model, 24, 1);
+  let text;
+  for (let step = await writing.next(); (text = step.value), !step.done;) step = await writing.next();
+  const [config, weights, tokenizer] = result.trained.map(({ bytes }) => bytes);
+  const json = (/** @type {Uint8Array} */ bytes) => JSON.parse(new TextDecoder().decode(bytes));
+  const trained = await untilEnd(load({ weights, config: json(config), tokenizer: json(tokenizer) }));
+  const ids = (await trained.encode(text.slice(-2000))).slice(0, 64);
+  // the divisor is the root of the variance and epsilon
+  const pairs = [
+    ['blocks.0.hook_resid_mid', 'blocks.0.ln2.hook_scale'],
+    ['blocks.0.hook_resid_post', 'blocks.1.ln1.hook_scale'],
+    ['blocks.1.hook_resid_mid', 'blocks.1.ln2.hook_scale'],
+    ['blocks.1.hook_resid_post', 'ln_final.hook_scale'],
+  ];
+  const { captured } = await trained.forward(ids, { capture: pairs.flat(), logits: 'none' });
+  const shares = pairs.flatMap(([stream, scale]) =>
+    Array.from(captured[scale].data, (divisor, i) => {
+      const row = captured[stream].data.subarray(48 * i, 48 * (i + 1));
+      const square = row.reduce((sum, x) => sum + x * x, 0) / 48;
+      return 1 - (divisor ** 2 - trained.config.normEps) / square;
+    }),
+  );
+  const share = (100 * shares.reduce((sum, x) => sum + x, 0)) / shares.length;
+  const told = Number(/^[\d.]+/.exec(result.claims[1].measured)[0]);
+  assert.ok(Math.abs(share - told) < 0.06, `${share} %, the lab says ${told} %`);
+});
+
+test('features: the shares that are left are those of the report of the same training', async () => {
+  const { model, figures, result } = await sharedRun('features');
+  const writing = written(model, 12, 1);
+  let text;
+  for (let step = await writing.next(); (text = step.value), !step.done;) step = await writing.next();
+  const options = { size: 64, k: 16, tokens: 700, heldOut: 150, epochs: 1, seed: 1 };
+  const made = await dictionary(model, text.split('\n\n'), { at: 'blocks.2.hook_resid_post', ...options }).dictionary();
+  const { dictionary: own, random, neurons } = await made.report();
+  const [left, chance, components] = [own, random, neurons].map(({ fvu }) => fvu.toFixed(3));
+  assert.deepEqual(
+    result.claims.slice(0, 2).map(({ measured }) => measured),
+    [
+      `${left} of the variance is left, by random directions ${chance}`,
+      `${left} of the variance is left, by components ${components}`,
+    ],
+  );
+  assert.equal(figures.unexplained.curves.length, 3);
 });

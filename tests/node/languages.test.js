@@ -3,8 +3,9 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
 import { LABS, openLab } from '../../web/lib/apps/labs/labs.js';
-import { LANGUAGES, say, translatedNumbers } from '../../web/page/state/base/language.js';
+import { LANGUAGES, say, translatedNumbers, withoutNumbers } from '../../web/page/state/base/language.js';
 import { TUTORIALS } from '../../web/page/views/claims/tutorial_list.js';
+import { fromOne } from '../../web/page/views/labs/from_one.js';
 import { CATALOGUES, SENTENCES, UNTAGGED, claimsIn } from '../sentences.js';
 
 const all = new Set(Object.values(SENTENCES).flat());
@@ -49,7 +50,23 @@ test('what labs find has all its numbers in each language', () => {
     for (const [english, text] of Object.entries(JSON.parse(readFileSync(file, 'utf8'))))
       assert.deepEqual(values(text), values(english), english);
   }
-  assert.equal(translatedNumbers('12.5 % of 3'), '12.5 % of 3');
+  for (const found of ['12.5 % of 3', '78 ± 6 of 100, 0.62 ± 0.03']) assert.equal(translatedNumbers(found), found);
+});
+
+test('what the recorded runs of labs found is in the catalogue of each language', () => {
+  const found = LABS.flatMap((lab) => {
+    const file = new URL(`../../web/lib/apps/labs/results/${lab}.json`, import.meta.url);
+    const { claims } = JSON.parse(readFileSync(file, 'utf8'));
+    return claims.flatMap(({ measured }) => fromOne(measured).split(' / '));
+  });
+  for (const language of Object.keys(LANGUAGES).filter((code) => code !== 'en')) {
+    const file = new URL(`../../web/page/languages/labs/found_${language}.json`, import.meta.url);
+    const catalogue = JSON.parse(readFileSync(file, 'utf8'));
+    assert.deepEqual(
+      found.filter((measured) => !(withoutNumbers(measured).key in catalogue)),
+      [],
+    );
+  }
 });
 
 test('every text of a lab is in the catalogue of labs of each language, and nothing else', async () => {

@@ -79,6 +79,9 @@ const MODULES = {
   length: () => import('./length_lab.js'),
   norm: () => import('./norm_lab.js'),
   width: () => import('./width_lab.js'),
+  rmsnorm: () => import('./rmsnorm_lab.js'),
+  gelu: () => import('./gelu_lab.js'),
+  features: () => import('./features_lab.js'),
   alignment: () => import('./alignment_lab.js'),
 };
 

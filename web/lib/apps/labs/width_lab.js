@@ -3,14 +3,13 @@ import { train } from '../../api/index.js';
 import { trainEach } from './lab_training.js';
 import { claimRows } from './measures.js';
 import { paper } from './papers.js';
+import { written } from './written_stories.js';
 
-/** @import { Model } from '../../api/index.js' */
 /** @import { Lab } from './labs.js' */
 
 const STEPS = 300;
 const EVERY = 20;
 const STORIES = 120;
-const TOKENS = 160;
 /** Nats by which losses differ in earnest. */
 const APART = 0.02;
 /** Weights of 4 d in two matrices are those of 8 d / 3 in three. */
@@ -21,23 +20,6 @@ const WAYS = /** @type {const} */ ([
   ['SwiGLU, 8/3 times', 'swiglu', 8 / 3, true],
   ['GELU, 4 times, head of its own', 'gelu_erf', 4, false],
 ]);
-
-/**
- * Stories that the shipped model writes.
- * @param {Model} model
- * @param {number} n
- * @param {number} seed
- * @param {AbortSignal} [signal]
- */
-async function* written(model, n, seed, signal) {
-  const stories = [];
-  for (let i = 0; i < n; i++) {
-    const { text } = await model.complete('Once upon a time', { maxTokens: TOKENS, seed: seed * 1009 + i, signal });
-    stories.push(`Once upon a time${text}`);
-    if (i % 8 === 7) yield { progress: 0, doing: `story ${i + 1} of ${n} is written`, figures: [] };
-  }
-  return stories.join('\n\n');
-}
 
 /** @type {Lab['run']} */
 async function* run({ model, seed, size, change: d_model, signal }) {

@@ -69,7 +69,9 @@ export const fetchClaimSentences = () =>
 export const translated = (sentence) => catalogue?.[sentence] ?? sentence;
 
 const SUPERSCRIPTS = '⁻⁰¹²³⁴⁵⁶⁷⁸⁹';
-const NUMBER = new RegExp(`\\d+(?:,\\d{3})*(?:\\.\\d+)?(?: × 10[${SUPERSCRIPTS}]+)?`, 'g');
+const PLAIN = '\\d+(?:,\\d{3})*(?:\\.\\d+)?';
+/** A mean with its interval, such as 0.62 ± 0.03, is one number. */
+const NUMBER = new RegExp(`${PLAIN}(?: × 10[${SUPERSCRIPTS}]+)?(?: ± ${PLAIN})?`, 'g');
 
 /**
  * Words with their numbers taken out.
@@ -79,11 +81,14 @@ const NUMBER = new RegExp(`\\d+(?:,\\d{3})*(?:\\.\\d+)?(?: × 10[${SUPERSCRIPTS}
 export function withoutNumbers(words) {
   /** @type {string[]} */
   const numbers = [];
-  return { key: words.replace(NUMBER, (number) => `{${numbers.push(number) - 1}}`), numbers };
+  const key = words.replace(NUMBER, (number) => `{${numbers.push(number) - 1}}`);
+  return { key, numbers };
 }
 
-/** The same of words with numbers of their own, in whose places the catalogue has {0}, {1}. @param {string} words */
-export function translatedNumbers(words) {
-  const { key, numbers } = withoutNumbers(words);
-  return translated(key).replace(/\{(\d+)\}/g, (_, i) => numbers[i]);
-}
+/** Words with numbers in the page's language; " / " is between those of several seeds. @param {string} words */
+export const translatedNumbers = (words) =>
+  words
+    .split(' / ')
+    .map(withoutNumbers)
+    .map(({ key, numbers }) => translated(key).replace(/\{(\d+)\}/g, (_, i) => numbers[i]))
+    .join(' / ');
