@@ -205,8 +205,8 @@ export const lab = {
     ]),
   ],
   look: [
-    'The curves: the share of the variance that is left falls as the dictionary learns. A low share alone proves nothing, ' +
-      'since a model with random weights also has one.',
+    'The curves: the share of the variance that is left falls as the dictionary learns. A low share alone proves ' +
+      'nothing, since a model with random weights also has one.',
   ],
   refutes: 'Random directions or neurons that leave as little, and ablations that do no more than they.',
   model: 'stories-1m.gguf',

@@ -34,7 +34,11 @@ async function* run(options) {
   return { found: findings(losses, zeros), trained };
 }
 
-/** @param {number[]} losses  of WAYS and of the other first weights @param {number} zeros @returns {[string, boolean][]} */
+/**
+ * @param {number[]} losses  of WAYS and of the other first weights
+ * @param {number} zeros
+ * @returns {[string, boolean][]}
+ */
 function findings([gelu, relu, none, other], zeros) {
   const beside = (/** @type {string} */ name, /** @type {number} */ loss) =>
     `loss ${gelu.toFixed(3)}, ${name} ${loss.toFixed(3)}, with other first weights ${other.toFixed(3)}`;
@@ -51,8 +55,8 @@ export const lab = {
   name: 'gelu',
   title: 'GELU or ReLU',
   claim:
-    'GELU, which is smooth at 0, trains slightly better than ReLU. With ReLU most of the hidden numbers are 0, far more ' +
-    'than the half with which training begins.',
+    'GELU, which is smooth at 0, trains slightly better than ReLU. With ReLU most of the hidden numbers are 0, far ' +
+    'more than the half with which training begins.',
   references: [
     { paper: 'The transformer block', where: 'tutorial 3, "GELU instead of ReLU"' },
     paper('Hendrycks and Gimpel 2016', 'section 3'),

@@ -41,7 +41,12 @@ async function* run(options) {
   return { found: findings(losses, share, options.change), trained };
 }
 
-/** @param {number[]} losses  of WAYS and of the other first weights @param {number} share @param {number} width @returns {[string, boolean][]} */
+/**
+ * @param {number[]} losses  of WAYS and of the other first weights
+ * @param {number} share
+ * @param {number} width
+ * @returns {[string, boolean][]}
+ */
 function findings([layer, rms, none, other], share, width) {
   const besides = (/** @type {number} */ loss) =>
     `loss ${loss.toFixed(3)}, with LayerNorm ${layer.toFixed(3)}, that with other first weights ${other.toFixed(3)}`;
@@ -57,8 +62,8 @@ export const lab = {
   name: 'rmsnorm',
   title: 'RMSNorm or LayerNorm',
   claim:
-    'A norm that only divides by the root mean square trains as well as one that also subtracts the mean, because the ' +
-    'mean is small. Without any norm a model trains worse.',
+    'A norm that only divides by the root mean square trains as well as one that also subtracts the mean, because ' +
+    'the mean is small. Without any norm a model trains worse.',
   references: [
     { paper: 'The transformer block', where: 'tutorial 3, "RMSNorm"' },
     { paper: 'Building a Transformer: The Complete Forward Pass', where: 'tutorial 1, "RMSNorm: the modern choice"' },

@@ -30,12 +30,12 @@ export async function* written(model, n, seed, signal) {
 }
 
 /**
- * Trains models of two layers that differ in one part, on the same stories from the same seed. The last of them is the
- * first one again with another seed: the difference that chance alone makes.
+ * Trains models of two layers that differ in one part, on the same stories from the same seed. The last of them is
+ * the first one again with another seed: the difference that chance alone makes.
  * @param {RunOptions} o  change: the width of the stream
  * @param {[name: string, differs: import('../../engine/config/config_input.js').OwnConfig][]} ways
- * @param {(model: Model, name: string, text: string) => Promise<void>} measure  called with each trained model, which is
- *   then disposed
+ * @param {(model: Model, name: string, text: string) => Promise<void>} measure  called with each trained model, which
+ *   is then disposed
  * @returns {AsyncGenerator<LabReport, {losses: number[], trained: LabOutcome['trained']}, void>}
  */
 export async function* trainWays({ model, seed, size, change: d_model, signal }, ways, measure) {

@@ -1,5 +1,5 @@
-// dictionary_baselines.js - simpler descriptions than a dictionary, of as many numbers for each row: the mean, the token
-// table, neurons, random directions
+// dictionary_baselines.js - simpler descriptions than a dictionary, of as many numbers for each row: the mean, the
+// token table, neurons, random directions
 
 /** @import { Model } from '../../api/model.js' */
 /** @import { DictionaryWeights } from './sparse_dictionary.js' */
