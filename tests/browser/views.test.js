@@ -154,3 +154,23 @@ visitTest(
     assert.deepEqual(cut, []);
   },
 );
+
+visitTest(
+  'little moves while Inside comes by its address: the foot of the page stays below',
+  {
+    hash: '#view=inside',
+    prepare: (page) =>
+      page.addInitScript(() => {
+        window.moved = 0;
+        new PerformanceObserver((list) => {
+          for (const { value } of list.getEntries()) window.moved += value;
+        }).observe({ type: 'layout-shift', buffered: true });
+      }),
+  },
+  async ({ page }) => {
+    await settled(page);
+    await quiet(page);
+    const moved = await page.evaluate(() => window.moved);
+    assert.ok(moved < 0.05, `layout shift ${moved}`); // 0.18 when the foot was moved
+  },
+);

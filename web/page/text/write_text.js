@@ -151,7 +151,11 @@ export function partingSaid(texts, bits, at) {
 export const PROMPT = {
   title: say`Prompt and sampling`,
   prompt: say`Prompt`,
-  placeholder: say`Write the beginning of a story`,
+  /** @param {import('../state/store/state.js').LoadedModel | null} model */
+  placeholder: (model) =>
+    model?.config.kind === 'encoder_decoder'
+      ? say`Leave empty, or begin the answer`
+      : say`Write the beginning of a story`,
   show: say`Show me how it works`,
   step: say`Step`,
   stop: say`Stop`,
