@@ -320,8 +320,8 @@ function scanned(bytes, name) {
  * The content of a tokenizer.json.
  * @param {Uint8Array} bytes
  * @param {string} name  of the file, for messages
- * @param {(rest: Uint8Array, merges: ScannedMerges) => void} [onScanned]  called where JSON.parse did not read the whole
- *   file; rest: what it has read
+ * @param {(rest: Uint8Array, merges: ScannedMerges) => void} [onScanned]  called where JSON.parse did not read the
+ *   whole file; rest: what it has read
  * @returns {any}
  */
 export function scanTokenizer(bytes, name, onScanned) {
