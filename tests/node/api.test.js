@@ -27,6 +27,7 @@ const INTERNAL = [
     'startsWord',
     'adapt',
     'encodeFeatures',
+    'directionTokens',
     'scanTexts',
     'storedWeight',
     'parts',

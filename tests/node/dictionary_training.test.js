@@ -8,6 +8,7 @@ import { addBaselines } from '../../web/lib/train/dictionaries/dictionary_baseli
 import { refused, top } from './helpers.js';
 import { temporaryFolder } from '../temporary.js';
 
+const idsOf = (/** @type {{id: number}[]} */ tokens) => tokens.map(({ id }) => id);
 const model = await load(join(top, 'weights/stories-1m.gguf'), { dtype: 'f32', kvDtype: 'f32' });
 const text = readFileSync(join(top, 'tests/golden/text/stories.txt'), 'utf8').split(/\n\n+/);
 const at = 'blocks.2.hook_resid_post';
@@ -110,9 +111,18 @@ describe('training a dictionary', () => {
       assert.ok(Math.abs(found.value - window.value) < 1e-3 * window.value);
     }
     assert.ok(position >= 1);
-    assert.equal(feature.promoted.length, 4);
-    assert.ok(feature.promoted[0].logit > feature.promoted[3].logit);
-    assert.ok(feature.suppressed[0].logit < feature.promoted[3].logit);
+    // the same from the values of the weights, in double precision
+    const [head, gain] = [await model.matrix('head.weight'), await model.matrix('final_norm.weight')];
+    const logits = Array.from({ length: head.shape[0] }, (_, id) =>
+      feature.direction.reduce((sum, x, i) => sum + x * gain.data[i] * head.data[id * head.shape[1] + i], 0),
+    );
+    const order = logits.map((_, id) => id).sort((a, b) => logits[b] - logits[a]);
+    assert.deepEqual(idsOf(feature.promoted), order.slice(0, 4));
+    assert.deepEqual(idsOf(feature.suppressed), order.slice(-4).reverse());
+    for (const { id, logit, text } of [...feature.promoted, ...feature.suppressed]) {
+      assert.ok(Math.abs(logit - logits[id]) < 1e-5 * Math.abs(logits[order[0]]));
+      assert.equal(text, (await model.tokenizer).idToText(id));
+    }
     await refused(trained.feature(96), 'bad-argument', /the dictionary has 96/);
   });
 

@@ -393,6 +393,17 @@ export class Model {
   }
 
   /**
+   * The tokens whose logits a direction of the stream changes most: called by Dictionary.
+   * @ignore
+   * @param {Float32Array} direction  [d_model]
+   * @param {number} n  tokens that are raised, and that are lowered
+   * @returns {Promise<Record<'promoted' | 'suppressed', {id: number, logit: number}[]>>}
+   */
+  directionTokens(direction, n) {
+    return this.#call('directionTokens', [direction, n]);
+  }
+
+  /**
    * A batch of a scan: called by scan.
    * @ignore
    * @param {readonly (string | Ids)[]} texts

@@ -56,6 +56,7 @@ export const CALLS = {
   dropDictionary: (model, id) => model.dropDictionary(id),
   encodeFeatures: async (model, id, input, options, hooks) =>
     (await features()).encodeFeatures(model, id, input, options, hooks),
+  directionTokens: async (model, direction, n, hooks) => (await features()).directionTokens(model, direction, n, hooks),
 
   // research
   matrix: async (model, name) => (await analysis()).matrix(model, name),

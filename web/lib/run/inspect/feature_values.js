@@ -1,8 +1,10 @@
 // feature_values.js - the sparse dictionaries of a loaded model: their encoders in its engine, and what texts activate
 import { closeFeatures, encodeRows, openFeatures } from '../../engine/dictionary_encoders.js';
+import { tensorProducts } from '../../engine/engine_captures.js';
 import { Yielder } from '../../base/event_loop.js';
 import { fail } from '../../base/errors.js';
 import { forwardOne } from './forward.js';
+import { rowOf, weight } from './weight.js';
 
 /** @import { LoadedModel } from '../loaded_model.js' */
 /** @import { Hooks } from '../calls.js' */
@@ -41,4 +43,57 @@ export async function encodeFeatures(model, id, input, { at, addSpecialTokens },
   if (data.length !== ids.length * encoder.d)
     fail('bad-option', `${at} has the shape [${shape}], the dictionary reads rows of ${encoder.d}`);
   return { ids, ...encodeRows(model.engine, address, encoder, data, ids) };
+}
+
+/** Rows of the head whose products are computed before the event loop runs. */
+const TOGETHER = 4096;
+
+/**
+ * The tokens whose logits a direction of the residual stream raises most and lowers most, by the final norm's gain and
+ * the head.
+ * @param {LoadedModel} model
+ * @param {Float32Array} direction  [d_model]
+ * @param {number} n  tokens of each, at most
+ * @param {Hooks} hooks
+ * @returns {Promise<Record<'promoted' | 'suppressed', {id: number, logit: number}[]>>} empty where the head does not read
+ *   the stream
+ */
+export async function directionTokens(model, direction, n, { signal }) {
+  const c = model.config,
+    head = rowOf(model, 'head.weight'),
+    [rows, cols] = model.table.rows[head].shape;
+  /** @type {{id: number, logit: number}[]} */
+  const promoted = [];
+  /** @type {{id: number, logit: number}[]} */
+  const suppressed = [];
+  if (cols !== direction.length) return { promoted, suppressed };
+  const gain = c.final_norm && c.use_final_norm && c.norm_gain ? weight(model, 'final_norm.weight') : null;
+  const mean = c.norm === 'layernorm' ? direction.reduce((a, b) => a + b, 0) / cols : 0;
+  const read = direction.map((x, i) => (x - mean) * (gain ? gain[i] : 1));
+  const yielder = new Yielder(signal);
+  for (let from = 0; from < rows; from += TOGETHER) {
+    await yielder.yieldIfDue();
+    const logits = tensorProducts(model.engine, head, from, Math.min(TOGETHER, rows - from), read, 1);
+    logits.forEach((logit, i) => {
+      keep(promoted, n, { id: from + i, logit }, 1);
+      keep(suppressed, n, { id: from + i, logit }, -1);
+    });
+  }
+  return { promoted, suppressed };
+}
+
+/**
+ * Keeps the n tokens with the largest sign * logit, the largest first, of equal ones the first.
+ * @param {{id: number, logit: number}[]} list
+ * @param {number} n
+ * @param {{id: number, logit: number}} token
+ * @param {1 | -1} sign
+ */
+function keep(list, n, token, sign) {
+  const above = (/** @type {number} */ i) => sign * (token.logit - list[i].logit) > 0;
+  if (list.length === n && (n === 0 || !above(n - 1))) return;
+  let at = list.length;
+  while (at > 0 && above(at - 1)) at--;
+  list.splice(at, 0, token);
+  if (list.length > n) list.pop();
 }

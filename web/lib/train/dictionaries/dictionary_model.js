@@ -1,7 +1,6 @@
-// dictionary_model.js - what a dictionary needs to know of its model: which one it is, and its directions as logits
+// dictionary_model.js - what a dictionary needs to know of its model: which one it is, and the norms before its MLPs
 import { Sha256 } from '../../files/transfer/sha256.js';
 import { fail } from '../../base/errors.js';
-import { remembered } from '../../base/lazy_value.js';
 
 /** @import { Model } from '../../api/model.js' */
 /** @import { DictionaryWeights } from './sparse_dictionary.js' */
@@ -41,41 +40,6 @@ export async function requireModel(model, provenance) {
       `the dictionary belongs to another model: its vectors have the SHA-256 ${provenance.model.slice(0, 12)}..., ` +
         `those of this model ${here.slice(0, 12)}...`,
     );
-}
-
-/** Heads of models, which several features read. @type {WeakMap<object, Promise<any>>} */
-const heads = new WeakMap();
-/** Most values of a head that is copied: 200 MB. */
-const MOST_VALUES = 5e7;
-
-/**
- * What a direction of the residual stream adds to the logits, by the final norm's gain and the head.
- * @param {Model} model
- * @param {Float32Array} direction  [d_model]
- * @returns {Promise<Float32Array | null>} [vocab_size]; null for a head that is too large to be copied
- */
-export async function logitsOf(model, direction) {
-  const { rows } = model.parameters;
-  const gain = rows.find(
-    ({ component, shape, name }) => component === 'final_norm' && shape.length === 1 && !/bias/.test(name),
-  );
-  const head = rows.find(({ component, shape }) => component === 'head' && shape.length === 2);
-  const embedding = rows.find(({ component, shape }) => component === 'embedding' && shape.length === 2);
-  const matrix = head && !head.tiedTo ? head : embedding;
-  if (!matrix) return fail('unsupported', 'this model has no head');
-  const gains = gain ? (await model.matrix(gain.name)).data : null;
-  if (matrix.count > MOST_VALUES) return null;
-  const { data, shape } = await remembered(heads, model, () => model.matrix(matrix.name));
-  const [vocab, d] = shape;
-  const mean = model.config.norm === 'layernorm' ? direction.reduce((a, b) => a + b, 0) / d : 0;
-  const scaled = direction.map((x, i) => (x - mean) * (gains ? gains[i] : 1));
-  const logits = new Float32Array(vocab);
-  for (let t = 0; t < vocab; t++) {
-    let sum = 0;
-    for (let c = 0; c < d; c++) sum += data[t * d + c] * scaled[c];
-    logits[t] = sum;
-  }
-  return logits;
 }
 
 /**

@@ -2,7 +2,7 @@
 import { fail, show } from '../../base/errors.js';
 import { ActiveFeatures } from './active_features.js';
 import { captureRows, windowsOf, textsOf } from './dictionary_windows.js';
-import { foldGain, gainOf, logitsOf, requireModel } from './dictionary_model.js';
+import { foldGain, gainOf, requireModel } from './dictionary_model.js';
 
 /** @import { Model } from '../../api/model.js' */
 /** @import { Encoder } from '../../engine/dictionary_encoders.js' */
@@ -171,15 +171,14 @@ export class SparseDictionary {
     const tokenizer = model.tokenizer && (await model.tokenizer);
     const text = (/** @type {number} */ id) => tokenizer?.idToText(id) ?? '';
     const isStream = dOut === model.config.dModel;
-    const logits = isStream ? await logitsOf(model, direction) : null;
-    const order = logits && Array.from(logits.keys()).sort((a, b) => logits[b] - logits[a]);
-    const token = (/** @type {number} */ id) => ({ id, text: text(id), logit: /** @type {any} */ (logits)[id] });
+    const found = isStream ? await model.directionTokens(direction, tokens) : { promoted: [], suppressed: [] };
+    const named = (/** @type {{id: number, logit: number}} */ { id, logit }) => ({ id, text: text(id), logit });
     return {
       feature,
       direction,
       ...(this.seen?.describe(feature, contexts, text) ?? { count: 0, density: NaN, histogram: null, contexts: [] }),
-      promoted: order?.slice(0, tokens).map(token) ?? [],
-      suppressed: order?.slice(-tokens).reverse().map(token) ?? [],
+      promoted: found.promoted.map(named),
+      suppressed: found.suppressed.map(named),
     };
   }
 
