@@ -165,7 +165,7 @@ static struct gf_model *any_model(struct stream *s, const struct gf_config *cfg)
 
 static void read_weights(struct stream *s, const struct gf_model *m, int32_t n_tensors) {
     for (int32_t calls = below(s, 6); calls > 0; calls--) {
-        struct gf_error err = {0};
+        struct gf_error err = {0}, refused = {0};
         struct gf_tensor t;
         const int32_t i = about(s, n_tensors);
         if (gf_model_tensor(m, i, &t) != GF_OK) t.rows = t.cols = 1;
@@ -173,7 +173,7 @@ static void read_weights(struct stream *s, const struct gf_model *m, int32_t n_t
         STATUS(gf_tensor_read(m, i, about(s, t.rows < 60000 ? t.rows : 60000), row, &err), err);
         float products[4];
         const int32_t first = about(s, t.rows < 60000 ? t.rows : 60000);
-        STATUS(gf_tensor_products(m, i, first, below(s, 5), row, 1, products, &err), err);
+        STATUS(gf_tensor_products(m, i, first, below(s, 5), row, 1, products, &refused), refused);
         free(row);
     }
 }
