@@ -114,8 +114,8 @@ static void feed(struct stream *s, struct gf_model *m, int32_t n_tensors) {
         while (left > 0) {
             int64_t n = below(s, 3) ? left : 1 + below(s, 50);
             if (n > left) n = left;
-            /* some of the floats are infinite as f16 */
-            const int what = dtype == GF_F32 && t.dtype != GF_F16 && below(s, 2) ? FLOATS : ZEROS;
+            /* only f32 holds all of the floats */
+            const int what = dtype == GF_F32 && t.dtype == GF_F32 && below(s, 2) ? FLOATS : ZEROS;
             if (write_some(s, m, n * block, what) != GF_OK) break;
             left -= n;
         }
