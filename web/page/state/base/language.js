@@ -69,9 +69,9 @@ export const fetchClaimSentences = () =>
 export const translated = (sentence) => catalogue?.[sentence] ?? sentence;
 
 const SUPERSCRIPTS = '⁻⁰¹²³⁴⁵⁶⁷⁸⁹';
-const PLAIN = '\\d+(?:,\\d{3})*(?:\\.\\d+)?';
+const PLAIN = `\\d+(?:,\\d{3})*(?:\\.\\d+)?(?: × 10[${SUPERSCRIPTS}]+)?`;
 /** A mean with its interval, such as 0.62 ± 0.03, is one number. */
-const NUMBER = new RegExp(`${PLAIN}(?: × 10[${SUPERSCRIPTS}]+)?(?: ± ${PLAIN})?`, 'g');
+const NUMBER = new RegExp(`${PLAIN}(?: ± ${PLAIN})?`, 'g');
 
 /**
  * Words with their numbers taken out.
