@@ -50,7 +50,7 @@ cacheTest('a lab opens with its recorded run drawn, beside its claims', async ({
   await page.locator('.lab-figures.recorded .curve').first().waitFor();
   const ids = await page.locator('.lab-figure').evaluateAll((list) => list.map(({ dataset }) => dataset.figure));
   assert.deepEqual(ids.sort(), recorded.map(({ id }) => id).sort());
-  await says(page, '[data-role="recorded"]', /seed 1/);
+  await says(page, '[data-role="recorded"]', /seeds 1 to 5/);
   const box = (/** @type {string} */ part) => page.locator(part).boundingBox();
   const [figures, said] = await Promise.all(['.lab-figures', '.lab-said'].map(box));
   assert.ok(
