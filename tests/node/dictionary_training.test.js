@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, describe, test } from 'node:test';
-import { Dictionary, dictionary, load } from '../../web/lib/api/index.js';
+import { Dictionary, create, dictionary, load } from '../../web/lib/api/index.js';
 import { addBaselines } from '../../web/lib/train/dictionaries/dictionary_baselines.js';
 import { refused, top } from './helpers.js';
 import { temporaryFolder } from '../temporary.js';
@@ -206,6 +206,18 @@ describe('dictionary refuses', () => {
     );
     await refused(aborted.dictionary(), 'bad-state', /was ended/);
   });
+});
+
+test('a direction promotes no tokens where a model has no head, or one of labels', async () => {
+  const small = { vocabSize: 64, dModel: 16, nLayers: 1, nHeads: 2, dFf: 32, contextLength: 16 };
+  for (const config of [
+    { ...small, kind: 'encoder' },
+    { ...small, nLabels: 3 },
+  ]) {
+    const other = await create(config, { seed: 1 });
+    assert.deepEqual(await other.directionTokens(new Float32Array(16).fill(1), 4), { promoted: [], suppressed: [] });
+    other.dispose();
+  }
 });
 
 test('a pass whose logits nobody reads captures the same values', async () => {

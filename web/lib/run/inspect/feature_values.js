@@ -4,7 +4,7 @@ import { tensorProducts } from '../../engine/engine_captures.js';
 import { Yielder } from '../../base/event_loop.js';
 import { fail } from '../../base/errors.js';
 import { forwardOne } from './forward.js';
-import { rowOf, weight } from './weight.js';
+import { weight } from './weight.js';
 
 /** @import { LoadedModel } from '../loaded_model.js' */
 /** @import { Hooks } from '../calls.js' */
@@ -55,18 +55,18 @@ const TOGETHER = 4096;
  * @param {Float32Array} direction  [d_model]
  * @param {number} n  tokens of each, at most
  * @param {Hooks} hooks
- * @returns {Promise<Record<'promoted' | 'suppressed', {id: number, logit: number}[]>>} empty where the head does not
- *   read the stream
+ * @returns {Promise<Record<'promoted' | 'suppressed', {id: number, logit: number}[]>>} empty where the model has no head
+ *   that reads the stream and gives a logit to each token
  */
 export async function directionTokens(model, direction, n, { signal }) {
   const c = model.config,
-    head = rowOf(model, 'head.weight'),
-    [rows, cols] = model.table.rows[head].shape;
+    head = model.table.rows.findIndex(({ name }) => name === 'head.weight'),
+    [rows, cols] = model.table.rows[head]?.shape ?? [];
   /** @type {{id: number, logit: number}[]} */
   const promoted = [];
   /** @type {{id: number, logit: number}[]} */
   const suppressed = [];
-  if (cols !== direction.length) return { promoted, suppressed };
+  if (rows !== c.vocab_size || cols !== direction.length) return { promoted, suppressed };
   const gain = c.final_norm && c.use_final_norm && c.norm_gain ? weight(model, 'final_norm.weight') : null;
   const mean = c.norm === 'layernorm' ? direction.reduce((a, b) => a + b, 0) / cols : 0;
   const read = direction.map((x, i) => (x - mean) * (gain ? gain[i] : 1));
@@ -75,8 +75,8 @@ export async function directionTokens(model, direction, n, { signal }) {
     await yielder.yieldIfDue();
     const logits = tensorProducts(model.engine, head, from, Math.min(TOGETHER, rows - from), read, 1);
     logits.forEach((logit, i) => {
-      keep(promoted, n, { id: from + i, logit }, 1);
-      keep(suppressed, n, { id: from + i, logit }, -1);
+      keep(promoted, n, from + i, logit, 1);
+      keep(suppressed, n, from + i, logit, -1);
     });
   }
   return { promoted, suppressed };
@@ -86,14 +86,15 @@ export async function directionTokens(model, direction, n, { signal }) {
  * Keeps the n tokens with the largest sign * logit, the largest first, of equal ones the first.
  * @param {{id: number, logit: number}[]} list
  * @param {number} n
- * @param {{id: number, logit: number}} token
+ * @param {number} id
+ * @param {number} logit
  * @param {1 | -1} sign
  */
-function keep(list, n, token, sign) {
-  const above = (/** @type {number} */ i) => sign * (token.logit - list[i].logit) > 0;
+function keep(list, n, id, logit, sign) {
+  const above = (/** @type {number} */ i) => sign * (logit - list[i].logit) > 0;
   if (list.length === n && (n === 0 || !above(n - 1))) return;
   let at = list.length;
   while (at > 0 && above(at - 1)) at--;
-  list.splice(at, 0, token);
+  list.splice(at, 0, { id, logit });
   if (list.length > n) list.pop();
 }
