@@ -55,8 +55,8 @@ const TOGETHER = 4096;
  * @param {Float32Array} direction  [d_model]
  * @param {number} n  tokens of each, at most
  * @param {Hooks} hooks
- * @returns {Promise<Record<'promoted' | 'suppressed', {id: number, logit: number}[]>>} empty where the model has no head
- *   that reads the stream and gives a logit to each token
+ * @returns {Promise<Record<'promoted' | 'suppressed', {id: number, logit: number}[]>>} empty where the model has no
+ *   head that reads the stream and gives a logit to each token
  */
 export async function directionTokens(model, direction, n, { signal }) {
   const c = model.config,
