@@ -25,19 +25,24 @@ after(async () => {
   await browser?.close();
 });
 
-/** A page of a folder, with what it said. */
-async function opened(root) {
+/** A page of a folder, with what it said; both end with the test. An example draws its seed: here it is always 1. */
+async function opened(t, root) {
   const server = await serve(root);
+  t.after(() => server.close());
   const page = await browser.newPage();
+  t.after(() => page.close());
   page.setDefaultTimeout(PATIENCE);
   const said = [];
   page.on('pageerror', (error) => said.push(error.message));
+  await page.addInitScript(() => {
+    crypto.getRandomValues = (numbers) => numbers.fill(1);
+  });
   await page.goto(server.url);
-  return { page, said, close: () => Promise.all([page.close(), server.close()]) };
+  return { page, said };
 }
 
 /** What Vite builds of an example. */
-async function application(name) {
+async function application(t, name) {
   const root = join(folder, name.replace(/\W/g, '-'));
   mkdirSync(join(root, 'public'), { recursive: true });
   copyFileSync(join(package_, 'weights/stories-1m.gguf'), join(root, 'public/stories-1m.gguf'));
@@ -47,7 +52,7 @@ async function application(name) {
     `<!doctype html><meta charset="utf-8"><title>x</title><script type="module" src="./${name}"></script>\n`,
   );
   await build({ root, configFile: false, logLevel: 'error', build: { target: 'es2022' } });
-  return opened(join(root, 'dist'));
+  return opened(t, join(root, 'dist'));
 }
 
 describe('docs/examples', () => {
@@ -62,24 +67,22 @@ describe('docs/examples', () => {
     assert.match(text, /^a (cat|dog|bird) of \d+\nthe logit of Lily is -?\d+\.\d; most of it comes from \S+/);
   });
 
-  test('vite.js draws a row for each token', async () => {
-    const { page, said, close } = await application('vite.js');
+  test('vite.js draws a row for each token', async (t) => {
+    const { page, said } = await application(t, 'vite.js');
     await page.waitForSelector('table tr:nth-child(9)');
     assert.deepEqual(said, []);
-    await close();
   });
 
-  test('react.jsx writes a story, which can be written again', async () => {
-    const { page, said, close } = await application('react.jsx');
+  test('react.jsx writes a story, which can be written again', async (t) => {
+    const { page, said } = await application(t, 'react.jsx');
     await page.getByRole('button', { name: 'Write' }).click();
     await page.waitForFunction(() => document.querySelector('p')?.textContent.length > 100);
     await page.getByRole('button', { name: 'Write' }).waitFor();
     assert.deepEqual(said, []);
-    await close();
   });
 
-  test('chat.jsx answers two messages in turn', async () => {
-    const { page, said, close } = await application('chat.jsx');
+  test('chat.jsx answers two messages in turn', async (t) => {
+    const { page, said } = await application(t, 'chat.jsx');
     for (const [text, paragraphs] of [
       ['Once upon a time', 2],
       ['One day', 4],
@@ -97,10 +100,9 @@ describe('docs/examples', () => {
       assert.match(shown.at(-1), /^assistant .{20}/s);
     }
     assert.deepEqual(said, []);
-    await close();
   });
 
-  test('page.html writes a story', async () => {
+  test('page.html writes a story', async (t) => {
     const root = join(folder, 'page');
     mkdirSync(root);
     const html = readFileSync(join(examples, 'page.html'), 'utf8');
@@ -109,11 +111,10 @@ describe('docs/examples', () => {
       html.replaceAll('https://cdn.jsdelivr.net/npm/glassformer@0.1.0/', './package/'),
     );
     cpSync(package_, join(root, 'package'), { recursive: true });
-    const { page, said, close } = await opened(root);
+    const { page, said } = await opened(t, root);
     await page.waitForFunction(() => document.querySelector('form')?.onsubmit);
     await page.getByRole('button', { name: 'Write' }).click();
     await page.waitForFunction(() => document.querySelector('#story').textContent.length > 100);
     assert.deepEqual(said, []);
-    await close();
   });
 });
