@@ -5,7 +5,7 @@
  * Up to 4 queries share what is loaded.
  *
  * q8 sums are exact integers: keys meet a query quantised like them (one scale for the head, max|q|
- * / 127). Mixtures of the values: mix.c. */
+ * / 127). Mixtures of the values: attend_values.c. */
 #include "base/half.h"
 #include "kernels/shared.h"
 #include "kernels/simd.h"

@@ -1,9 +1,10 @@
 /* kernels.h - the arithmetic on arrays: conversions, matrix products, norms, activations, softmax, RoPE, attention.
  *
- * Functions that compute are written on the vector operations of simd.h, in fast.c (rows and single values), matmul.c
- * and matmul_int8.c (products), attend.c (scores) and mix.c (mixtures of values). The tests compare each with its
- * definition NAME_ref, of the same contract (ref.c: plain loops, sums in double unless it says otherwise). Functions
- * that store and convert (gf_mat_*, gf_kv_put, gf_quantize, gf_dequantize) are in mat.c, attend.c and quant.c.
+ * Functions that compute are written on the vector operations of simd.h, in rows.c (rows and single values), matmul.c
+ * and matmul_int8.c (products), attend.c (scores) and attend_values.c (mixtures of values). The tests compare each with
+ * its definition NAME_ref, of the same contract (ref.c: plain loops, sums in double unless it says otherwise).
+ * Functions that store and convert (gf_mat_*, gf_kv_put, gf_quantize, gf_dequantize) are in mat.c, attend.c and
+ * quant.c.
  *
  * Arrays are float unless said otherwise and need no alignment beyond that of their type. No
  * function allocates. Lengths may be any number >= 0; the kernels handle the tails.
@@ -16,9 +17,9 @@
 
 struct gf_pool; /* base/pool.h; NULL means: this thread alone */
 
-/* Choose the fastest integer product that this machine computes exactly (probe.c). Call it before the first matrix or
- * cache is filled, because the storage of int8 weights and keys depends on it; further calls do nothing. Without it the
- * relaxed build gives the same results, more slowly. */
+/* Choose the fastest integer product that this machine computes exactly (choose_int8.c). Call it before the first
+ * matrix or cache is filled, because the storage of int8 weights and keys depends on it; further calls do nothing.
+ * Without it the relaxed build gives the same results, more slowly. */
 void gf_kernels_init(void);
 /* The choice: "native", "simd128", or "relaxed, " and one of "unsigned dot", "signed dot",
  * "16-bit dot". All give the same bits. */
@@ -29,7 +30,7 @@ const char *gf_kernels_name(void);
 /* X(id, value, name, columns and bytes of a block in a file, bits of a value in memory, zero point, has a minimum, has
  * factors, kept, exact): every type that a file's tensor can have. A quantised value is x = (q - zero) scale + minimum
  * with one scale, and one minimum if the type has it, for 32 columns of a row. A type with factors has one scale for
- * 256 columns, and an integer factor of it for 16 (layouts of files: blocks.c; in memory: below).
+ * 256 columns, and an integer factor of it for 16 (layouts of files: file_blocks.c; in memory: below).
  *
  * kept: the type that weights of this type have in memory, the type itself where its row gives bits. exact: whether
  * that type holds all its values. CONTRIBUTING lists what a new type needs besides its row here. */
@@ -254,8 +255,8 @@ enum gf_kv_type { GF_KV_TYPES(GF_NUMBERED) GF_N_KV_TYPES };
 /* Bytes of one block of keys, and of values, each a multiple of 16. */
 uint64_t gf_kv_key_bytes(int32_t type, int32_t d_head);
 uint64_t gf_kv_value_bytes(int32_t type, int32_t d_head);
-/* XOR a block of stored q8 keys with the pattern that this machine's dot product reads (kernels/dot.h): from int8 to
- * stored, and back. Other types are stored alike everywhere and do not change. */
+/* XOR a block of stored q8 keys with the pattern that this machine's dot product reads (kernels/int8_kind.h): from int8
+ * to stored, and back. Other types are stored alike everywhere and do not change. */
 void gf_kv_flip(int32_t type, void *kblock, int32_t d_head);
 /* Write position `slot` (0..63) of a block. k or v may be NULL (left alone). Returns 1 where f16 cannot hold a value,
  * in whose place is then +-65504, else 0. */

@@ -1,6 +1,6 @@
 /* mat.c - stores weights in their memory layout (panels of 16 rows) and reads rows back. The layouts: kernels.h. */
 #include "base/half.h"
-#include "kernels/dot.h" /* gf_dot_flip */
+#include "kernels/int8_kind.h" /* gf_dot_flip */
 #include "kernels/kernels.h"
 #include <float.h> /* FLT_MIN */
 #include <math.h>  /* fabsf, nearbyintf */

@@ -1,6 +1,6 @@
 /* quant.c - converts values between the types of checkpoint files and float (gf_dequantize, gf_quantize).
  *
- * The layouts of blocks are described and read in blocks.c, memory layouts of weights are in mat.c. The quantizers
+ * The layouts of blocks are described and read in file_blocks.c, memory layouts of weights are in mat.c. The quantizers
  * follow ggml's quantize_row_*_ref, whose rounding they must share to give the same bytes. */
 #include "base/half.h"
 #include "kernels/kernels.h"

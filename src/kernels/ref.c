@@ -5,7 +5,7 @@
  * bytes are stored on this machine. */
 #include "kernels/ref.h"
 #include "base/half.h"
-#include "kernels/dot.h" /* gf_dot_flip */
+#include "kernels/int8_kind.h" /* gf_dot_flip */
 #include <math.h>
 #include <string.h>
 

@@ -1,7 +1,7 @@
 /* shared.h - internal to kernels/: activations quantised or scaled for products with weights, keys and values. */
 #ifndef GF_KERNELS_SHARED_H
 #define GF_KERNELS_SHARED_H
-#include "kernels/dot.h"
+#include "kernels/int8_kind.h"
 #include "kernels/kernels.h"
 
 /* For F16_LOW (simd.h): to [m][n] = x [m][n], rows ldx apart, times 2^112. Returns 1 if all results are finite, else

@@ -8,7 +8,7 @@
 #include "model/layers/dropout.h"
 #include "model/layers/embed.h"
 #include "model/layers/norm.h"
-#include "model/layers/position.h"
+#include "model/layers/position_tables.h"
 #include "model/layers/relative.h"
 #include "train/loss.h"
 #include <stdlib.h>

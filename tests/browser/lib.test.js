@@ -394,7 +394,7 @@ test('a download that a reload of the page cuts off continues after it', async (
       await page.waitForFunction(() => window.library);
       await page.evaluate(
         async ([url, cache]) => {
-          const name = 'glassformer-models-1'; // of model_store.js
+          const name = 'glassformer-models-1'; // of download_store.js
           const isRecorded = async () => {
             if (cache === 'cache-storage')
               return (await (await caches.open(name)).keys()).some((request) => /partial$/.test(request.url));

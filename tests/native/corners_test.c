@@ -2,7 +2,7 @@
  * a planted fault that no other native test detected. */
 #include "status.h"
 #include "glassformer.h"
-#include "model/layers/position.h"
+#include "model/layers/position_tables.h"
 #include <math.h>
 #include <stdlib.h>
 

@@ -1,7 +1,7 @@
 /* edges_test.c - kernels with values that models rarely have: infinities and tiny numbers. */
 #include "check.h"
 #include "kernels/kernels.h"
-#include "kernels/wide.h"
+#include "kernels/train_rows.h"
 
 static void logsumexp_handles_infinities(void) {
     float x[5000];

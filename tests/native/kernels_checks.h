@@ -9,7 +9,7 @@
 #include "base/half.h"
 #include "base/pool.h"
 #include "check.h"
-#include "kernels/dot.h" /* gf_dot_flip */
+#include "kernels/int8_kind.h" /* gf_dot_flip */
 #include "kernels/ref.h"
 #include <float.h>
 #include <stdlib.h>

@@ -5,7 +5,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, describe, test } from 'node:test';
 import { Dictionary, create, load } from '../../web/lib/api/index.js';
-import { readDictionary } from '../../web/lib/train/dictionaries/dictionary_source.js';
+import { readDictionary } from '../../web/lib/train/dictionaries/read_dictionary.js';
 import { reconstruct } from '../../web/lib/train/dictionaries/dictionary_report.js';
 import { refused, serve, top } from './helpers.js';
 

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import fc from 'fast-check';
 import { Tokenizer, countParameters, load, train } from '../../web/lib/api/index.js';
-import { holdOut } from '../../web/lib/train/train_order.js';
+import { holdOut } from '../../web/lib/train/train_options.js';
 import { collect, logprobOf, row, stories, top } from './helpers.js';
 import { classic, gpt2, refusedRun, small, text, tiny, trained } from './small_runs.js';
 import { randomConfig } from './random_config.js';

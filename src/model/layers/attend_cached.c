@@ -5,7 +5,7 @@
 #include "base/pool.h"
 #include "kernels/kernels.h"       /* gf_attn_scores, gf_softmax, gf_attn_mix */
 #include "model/config.h"          /* gf_score_scale */
-#include "model/layers/position.h" /* gf_alibi_slope */
+#include "model/layers/position_tables.h" /* gf_alibi_slope */
 #include "model/layers/relative.h"
 #include <math.h>
 #include <stdlib.h>

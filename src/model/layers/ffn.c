@@ -8,7 +8,7 @@
 #include "model/layers/ffn.h"
 #include "base/pool.h"
 #include "kernels/kernels.h" /* gf_relu, gf_gelu_erf, gf_gelu_tanh, gf_silu_mul */
-#include "kernels/wide.h"    /* gf_silu_mul_wide */
+#include "kernels/train_rows.h"    /* gf_silu_mul_wide */
 #include "model/config.h"    /* gf_ffn_activation, gf_ffn_gated */
 #include "model/layers/linear.h"
 

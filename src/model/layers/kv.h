@@ -6,7 +6,7 @@
 #ifndef GF_KV_H
 #define GF_KV_H
 #include "glassformer.h"
-#include "model/layers/position.h" /* gf_position_planes */
+#include "model/layers/position_tables.h" /* gf_position_planes */
 
 struct gf_kv {
     int32_t type, n_layers, n_kv_heads, d_head;

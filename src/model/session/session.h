@@ -56,7 +56,7 @@ struct gf_session {
     int32_t logits_room, logits_row0, logits_rows; /* which rows are there now */
 };
 
-/* session_run.c: one pass through a stack or the head, on the session's scratch */
+/* session_stack.c: one pass through a stack or the head, on the session's scratch */
 
 /* GF_OK if all n ids are in the vocabulary, otherwise the error. */
 int32_t gf_check_ids(const struct gf_model *m, int32_t stack, const int32_t *ids, int32_t n, struct gf_error *err);

@@ -3,7 +3,7 @@
 #include "base/pool.h"
 #include "model/layers/attention.h" /* gf_cross_keys_values */
 #include "model/config.h"           /* gf_kv_width */
-#include "model/layers/position.h"  /* gf_rope_frequency_set */
+#include "model/layers/position_tables.h"  /* gf_rope_frequency_set */
 #include "model/session/session.h"
 #include <stdlib.h>
 #include <string.h>

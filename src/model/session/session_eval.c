@@ -2,7 +2,7 @@
 #include "model/session/session.h"
 #include "base/clock.h"
 #include "base/pool.h"
-#include "model/layers/position.h" /* gf_rope_frequency_set */
+#include "model/layers/position_tables.h" /* gf_rope_frequency_set */
 #include <string.h>
 
 int32_t gf_refuse_eval(const struct gf_session *s, const int32_t *ids, int32_t n, struct gf_error *err) {

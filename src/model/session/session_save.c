@@ -1,5 +1,5 @@
 /* session_save.c - a session's cache as bytes, block by block, and back */
-#include "model/layers/position.h" /* gf_rope_frequency_set */
+#include "model/layers/position_tables.h" /* gf_rope_frequency_set */
 #include "model/session/session.h"
 
 uint64_t gf_session_block_bytes(const struct gf_session *s) { return s->kv.table_at; }

@@ -270,8 +270,8 @@ export async function toSafetensors(tensors, metadata) {
 
 /** @typedef {import('../files/bytes/open_file.js').Bytes} Bytes in Node a string may be a path */
 /**
- * @typedef {import('../base/streamed.js').Streamed} Streamed what a fetch answered, or a stream of bytes; it can be
- *   read once
+ * @typedef {import('../base/stream_source.js').Streamed} Streamed what a fetch answered, or a stream of bytes; it can
+ *   be read once
  */
 /** @typedef {ArrayLike<number>} Ids */
 /**

@@ -41,9 +41,9 @@ import { loadOptions } from './input/load_options.js';
  * @property {boolean} [initScaled]   matrices that write to the residual stream begin smaller, by the square root of
  *   twice the layers, as in GPT-2; default true
  * @property {number} [seed]          0 .. 2^53 - 1; default 1. The same seed gives the same model
- * @property {import('../train/lora_order.js').LoraOptions} [lora]  train a low-rank adapter for a loaded decoder (Hu et
- *   al. 2021) by AdamW; its weights stay. A text is encoded with the model's tokenizer, each story between the tokens
- *   that the model puts before and after a text
+ * @property {import('../train/lora_options.js').LoraOptions} [lora]  train a low-rank adapter for a loaded decoder (Hu
+ *   et al. 2021) by AdamW; its weights stay. A text is encoded with the model's tokenizer, each story between the
+ *   tokens that the model puts before and after a text
  * @property {Model} [teacher]        a share of every target becomes the prediction of this model (distillation, Hinton
  *   et al. 2015, at temperature 1), which has the same vocabulary, that of a text too; `loss` is that of the data alone
  * @property {number} [teacherShare]  0 .. 1; default 0.5

@@ -63,12 +63,12 @@ export function checkedChunk(chunk, name) {
 }
 
 /**
- * `addressed` of streamed.js, which is loaded at the first call. This must stay the only import of that file, and in a
- * module that every page loads: Rspack's development server names a lazy chunk by all modules that import it and
+ * `addressed` of stream_source.js, which is loaded at the first call. This must stay the only import of that file, and
+ * in a module that every page loads: Rspack's development server names a lazy chunk by all modules that import it and
  * reloads the page when another of them is loaded, and other bundlers would put it into a chunk with the tokenizer.
- * @param {Parameters<typeof import('./streamed.js').addressed>} args
+ * @param {Parameters<typeof import('./stream_source.js').addressed>} args
  */
-export const addressed = async (...args) => (await import('./streamed.js')).addressed(...args);
+export const addressed = async (...args) => (await import('./stream_source.js')).addressed(...args);
 
 /**
  * Bytes that cannot change while they are read and that can be posted. A shared or resizable buffer is copied, a

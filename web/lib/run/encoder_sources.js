@@ -1,5 +1,5 @@
 // encoder_sources.js - assigns options that hold an entry for each of several inputs to the sequences of one call
-import { isSequenceList } from './generation_defaults.js';
+import { isSequenceList } from './generation_options.js';
 import { fail } from '../base/errors.js';
 
 /** Options that may hold one entry for each sequence, and what these are called. */

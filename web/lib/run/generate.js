@@ -45,7 +45,7 @@ import { StepBuffer } from './stop_texts.js';
  * @property {number[][]} [sequences]   with several prompts: the tokens of each, followed by its new ones
  * @property {Summary[]} [summaries]    with several prompts: the result of each
  */
-/** @typedef {ReturnType<typeof import('./generation_defaults.js').generationOf>} GenerationOptions */
+/** @typedef {ReturnType<typeof import('./generation_options.js').generationOf>} GenerationOptions */
 /**
  * How steps are delivered. They come in lists, so that a worker can post several in one message.
  * @typedef {object} Delivery

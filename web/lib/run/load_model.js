@@ -7,7 +7,7 @@ import { LoadedModel } from './loaded_model.js';
 import { defaultKvDtype } from './kv_cache_type.js';
 import { BLOCKS } from '../base/dtype_names.js';
 import { Yielder } from '../base/event_loop.js';
-import { applySwitches, drawnSeed } from './generation_defaults.js';
+import { applySwitches, drawnSeed } from './generation_options.js';
 import { fail, GlassformerError } from '../base/errors.js';
 import { openCheckpoint } from '../files/source.js';
 import { loadFetch } from '../files/transfer/requests.js';

@@ -4,7 +4,7 @@
 // posted.
 import { Sequence } from './sequence.js';
 import { generate } from './generate.js';
-import { failContextFull, generationOf, isSequenceList } from './generation_defaults.js';
+import { failContextFull, generationOf, isSequenceList } from './generation_options.js';
 import { fail } from '../base/errors.js';
 import { camelConfig, hasHead } from '../engine/config/config.js';
 import { defaultKvDtype } from './kv_cache_type.js';

@@ -1,5 +1,5 @@
 // model_text.js - text and token ids of a loaded model: its tokenizer, its vocabulary, the inputs of its calls
-import { checkSingleMask } from './generation_defaults.js';
+import { checkSingleMask } from './generation_options.js';
 import { checkedIds } from '../base/checks.js';
 import { fail, show } from '../base/errors.js';
 

@@ -7,7 +7,7 @@
 import { fail } from '../base/errors.js';
 import { checkedIds } from '../base/checks.js';
 import { Sha256 } from '../files/transfer/sha256.js';
-import { failContextFull } from './generation_defaults.js';
+import { failContextFull } from './generation_options.js';
 
 /** @import { LoadedModel } from './loaded_model.js' */
 /** @import { Sequence } from './sequence.js' */

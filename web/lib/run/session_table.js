@@ -1,7 +1,7 @@
 // session_table.js - the sequences of the caller's Session objects (../api/session.js), by number
 import { Generation, decode } from './generate.js';
 import { Yielder } from '../base/event_loop.js';
-import { generationOf, numberInRange } from './generation_defaults.js';
+import { generationOf, numberInRange } from './generation_options.js';
 import { fail } from '../base/errors.js';
 import { requireFinite } from './inspect/finite_check.js';
 

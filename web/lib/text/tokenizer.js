@@ -59,7 +59,7 @@ export class Tokenizer {
 
   /**
    * Read a tokenizer without its model.
-   * @param {import('../files/source.js').Bytes | import('../base/streamed.js').Streamed | object} file
+   * @param {import('../files/source.js').Bytes | import('../base/stream_source.js').Streamed | object} file
    *   tokenizer.json, a GGUF, llama2.c's tokenizer.bin, or a parsed tokenizer.json
    * @param {Pick<import('../files/opened_files.js').OpenOptions,
    *   'fetch' | 'signal' | 'onBytes' | 'hfEndpoint'>} [options]

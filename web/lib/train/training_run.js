@@ -1,5 +1,5 @@
 // training_run.js - the caller's side of training: starts the worker and requests steps from it as they are read
-import { count, within } from '../run/generation_defaults.js';
+import { count, within } from '../run/generation_options.js';
 import { fail, guardedAsync, show } from '../base/errors.js';
 import { checkedOptions, oneOf, signal } from '../base/checks.js';
 import { Tokenizer } from '../text/tokenizer.js';
@@ -8,15 +8,15 @@ import { startWorker } from '../worker/start_worker.js';
 import { trainerModule } from '../engine/binary.js';
 import { whyNoThreads } from '../engine/wasm_features.js';
 import { adapterFiles, wholeFiles } from './lora_files.js';
-import { TRAIN_OPTIONS, checkedOrder, configOf } from './train_order.js';
+import { TRAIN_OPTIONS, checkedOrder, configOf } from './train_options.js';
 
 /**
  * @typedef {import('../engine/binary.js').BinaryFiles & import('../worker/start_worker.js').WorkerFiles} PackageFiles
  */
 /** @import { Order, TrainStep } from './training_worker.js' */
-/** @import { Teacher, Text } from './train_order.js' */
+/** @import { Teacher, Text } from './train_options.js' */
 /** @import { Batch, ExampleSet } from './examples.js' */
-/** @import { Lora } from './lora_order.js' */
+/** @import { Lora } from './lora_options.js' */
 
 /** Steps of examples that are sent at once, at most. */
 const MOST_AHEAD = 32;

@@ -110,7 +110,7 @@ export const CARD = {
 const FILES = {
   ...{ embed: 'embed.c', norm1: 'norm.c', norm2: 'norm.c', post1: 'norm.c', post2: 'norm.c', final: 'norm.c' },
   ...{ qkv: 'attention.c', heads: 'attend_cached.c', out: 'attention.c', cross: 'attention.c', ffn: 'ffn.c' },
-  ...{ resid: 'block.c', before: 'block.c', more: 'block.c', encoder: 'session_run.c', head: 'head.c' },
+  ...{ resid: 'block.c', before: 'block.c', more: 'block.c', encoder: 'session_stack.c', head: 'head.c' },
 };
 export const CODE = {
   title: 'src/reference/decoder.c',

@@ -1,7 +1,7 @@
 // textbook_pages.js - the pages of the textbook: one idea each, where it is seen, one thing to do, one question. What
 // is said holds for the model that is loaded.
-import { PAGES_IN } from './pages_in.js';
-import { PAGES_OUT } from './pages_out.js';
+import { TO_ATTENTION } from './textbook_to_attention.js';
+import { TO_TOKEN } from './textbook_to_token.js';
 import { say } from '../state/base/language.js';
 
 /**
@@ -20,7 +20,7 @@ import { say } from '../state/base/language.js';
  */
 
 /** @type {Page[]} */
-export const TEXTBOOK = [...PAGES_IN, ...PAGES_OUT];
+export const TEXTBOOK = [...TO_ATTENTION, ...TO_TOKEN];
 
 /** The pages that the loaded model has. @param {State} s */
 export const pagesOf = (s) => (s.run.model ? TEXTBOOK.filter((page) => page.when?.(s.run.model?.config) ?? true) : []);

@@ -34,4 +34,4 @@ export const CLAIMS_CODE = once(() => import('./claims/Tutorials.svelte'));
  * it: nothing is pushed away. */
 export const MACHINE_CODE = once(() => import('./frame/MachineCard.svelte'));
 export const HEADS_CODE = once(() => MACHINE_CODE().then(() => import('./frame/HeadsCard.svelte')));
-export const FOOT_CODE = once(() => MACHINE_CODE().then(() => import('./count/Foot.svelte')));
+export const FOOT_CODE = once(() => MACHINE_CODE().then(() => import('./count/ParameterColumns.svelte')));

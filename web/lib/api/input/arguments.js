@@ -1,6 +1,6 @@
 // arguments.js - checks the types and sizes of the arguments of a model's calls; call_options.js has their options
 import { fail, show } from '../../base/errors.js';
-import { failContextFull, isSequenceList } from '../../run/generation_defaults.js';
+import { failContextFull, isSequenceList } from '../../run/generation_options.js';
 import { LIMITS, checkedIds, entriesOf } from '../../base/checks.js';
 
 /**

@@ -3,7 +3,7 @@ import { fail, show } from '../../base/errors.js';
 import { checkedIdList, checkedInput } from './arguments.js';
 import { SAMPLER } from '../../engine/config/sampler_fields.js';
 import { featureEdit } from './feature_edits.js';
-import { count, numberInRange as inRange, within } from '../../run/generation_defaults.js';
+import { count, numberInRange as inRange, within } from '../../run/generation_options.js';
 import {
   LIMITS,
   checkedOptions,
@@ -255,8 +255,8 @@ const logitBias = optional((value, name, limits) => {
 });
 const jsonOption = optional((value, name) => jsonCopy(value, name, { code: 'bad-option' }));
 /**
- * A JSON schema; whether its keywords are supported is checked where it is compiled (text/constrain/json_schema.js). A
- * schema of another library is converted by its own code (Standard JSON Schema, standardschema.dev).
+ * A JSON schema; whether its keywords are supported is checked where it is compiled (text/constrain/schema_grammar.js).
+ * A schema of another library is converted by its own code (Standard JSON Schema, standardschema.dev).
  */
 const schema = optional((value, name, limits) => {
   const own = value['~standard'];

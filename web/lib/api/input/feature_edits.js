@@ -1,7 +1,7 @@
 // feature_edits.js - checks an edit of a feature of a sparse dictionary
 import { fail, show } from '../../base/errors.js';
 import { isWord } from '../../base/checks.js';
-import { numberInRange as inRange } from '../../run/generation_defaults.js';
+import { numberInRange as inRange } from '../../run/generation_options.js';
 
 /** @import { Limits } from './arguments.js' */
 

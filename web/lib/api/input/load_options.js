@@ -20,7 +20,7 @@ import {
   tooMany,
   word,
 } from '../../base/checks.js';
-import { SWITCHES, count, numberInRange, within } from '../../run/generation_defaults.js';
+import { SWITCHES, count, numberInRange, within } from '../../run/generation_options.js';
 import { headerPairs, headerToken } from '../../files/transfer/request_headers.js';
 
 /** @import { OptionCheck } from '../../base/checks.js' */

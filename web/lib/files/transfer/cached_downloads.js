@@ -9,10 +9,10 @@ import { Opener } from '../source.js';
 import { lengthOf, rangeOf, validatorOf } from './retry_and_resume.js';
 import { Sha256 } from './sha256.js';
 import { checkDigest, checkSha256 } from './checksum.js';
-import { openStore } from './model_store.js';
+import { openStore } from './download_store.js';
 import { Copy, StoredFile, storedBytes } from './stored_file.js';
 
-/** @import { Store } from './model_store.js' */
+/** @import { Store } from './download_store.js' */
 /** @import { FileRecord } from './stored_file.js' */
 
 /** Status codes for a missing file. S3 answers 403 where files may not be listed. */

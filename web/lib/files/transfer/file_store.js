@@ -36,7 +36,7 @@ export function defaultCacheDir() {
 /**
  * Opens the store. Throws `unsupported` outside Node, and `storage` when the folder cannot be used.
  * @param {string} [cacheDir]  the folder
- * @returns {Promise<import('./model_store.js').Store>}
+ * @returns {Promise<import('./download_store.js').Store>}
  */
 export async function fileStore(cacheDir) {
   if (!globalThis.process?.versions?.node)

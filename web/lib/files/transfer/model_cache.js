@@ -1,6 +1,6 @@
 // model_cache.js - what the option cache of load has stored: lists, counts and removes it
 import { Opener } from '../source.js';
-import { openStore } from './model_store.js';
+import { openStore } from './download_store.js';
 import { RECORDS, StoredFile } from './stored_file.js';
 
 /**
@@ -25,7 +25,7 @@ import { RECORDS, StoredFile } from './stored_file.js';
  * @returns {Promise<ModelCache>}
  */
 export async function openModelCache({ cache, cacheDir, hfEndpoint }) {
-  const store = /** @type {import('./model_store.js').Store} */ (await openStore(cache, cacheDir));
+  const store = /** @type {import('./download_store.js').Store} */ (await openStore(cache, cacheDir));
   /** @returns {Promise<(CachedFile & {pieces: Set<string>, absent: boolean})[]>} */
   const entries = async () => {
     const files = new Map();

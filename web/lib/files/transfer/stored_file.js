@@ -9,7 +9,7 @@ import { concatenate } from '../bytes/chunks.js';
 import { xxh32 } from './xxh32.js';
 
 /** @import { Validator } from './retry_and_resume.js' */
-/** @import { Store } from './model_store.js' */
+/** @import { Store } from './download_store.js' */
 
 /** Bytes of a piece: what a download loses when its process ends. */
 const PIECE_BYTES = 1 << 22;

@@ -2,7 +2,7 @@
 // Circuits")
 import { tensorProducts, tensorRow } from '../../engine/engine_captures.js';
 import { savedPiece } from '../../engine/stored_weights.js';
-import { numberInRange } from '../generation_defaults.js';
+import { numberInRange } from '../generation_options.js';
 import { fail, show } from '../../base/errors.js';
 import { lensWeight } from './lens_weights.js';
 import { rowOf, weight } from '../inspect/weight.js';

@@ -7,7 +7,7 @@ import { formula } from './point_formula.js';
 import { ACTIVATIONS } from './formulas_ffn.js';
 import { PassValues } from './pass_values.js';
 import { Yielder } from '../../base/event_loop.js';
-import { numberInRange } from '../generation_defaults.js';
+import { numberInRange } from '../generation_options.js';
 import { fail, show } from '../../base/errors.js';
 import { positionIn } from '../inspect/position_in.js';
 import { typedIds } from '../inspect/typed_ids.js';

@@ -98,7 +98,7 @@ function normAfter({ config: c, block, model, index, layer }, which, x) {
 }
 
 /**
- * The frequency of a pair, with the configuration's scaling. Sources: src/model/layers/position.c.
+ * The frequency of a pair, with the configuration's scaling. Sources: src/model/layers/position_tables.c.
  * @param {Config} c
  * @param {number} pair
  * @param {number} length  of the sequence

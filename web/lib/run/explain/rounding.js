@@ -1,7 +1,7 @@
 // rounding.js - the numbers that the engine multiplies in place of a value: int8 in blocks with a scale, or f16
 //
-// Source: src/kernels/acts.c (activations), attend.c (queries, keys and values of the cache), mix.c (weights of
-// the pattern). Integers and scales are computed in f32 like there, so that they have the same bits.
+// Source: src/kernels/acts.c (activations), attend.c (queries, keys and values of the cache), attend_values.c (weights
+// of the pattern). Integers and scales are computed in f32 like there, so that they have the same bits.
 
 const f32 = Math.fround;
 const SMALLEST = 2 ** -126; // a smaller scale counts as 0

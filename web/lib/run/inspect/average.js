@@ -1,5 +1,5 @@
 // average.js - a call for several inputs: the mean of its numbers over them, with the standard error of the mean
-import { isSequenceList } from '../generation_defaults.js';
+import { isSequenceList } from '../generation_options.js';
 import { fail } from '../../base/errors.js';
 
 /** Options that may be lists with one for each input. */

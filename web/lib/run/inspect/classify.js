@@ -3,7 +3,7 @@ import { headWidth, isLabelPooled } from '../../engine/config/config.js';
 import { Yielder } from '../../base/event_loop.js';
 import { fail } from '../../base/errors.js';
 import { optionsPerSequence } from '../encoder_sources.js';
-import { isSequenceList } from '../generation_defaults.js';
+import { isSequenceList } from '../generation_options.js';
 import { requireFinite } from './finite_check.js';
 import { forwardOne } from './forward.js';
 import { encodeInPasses } from './shared_passes.js';

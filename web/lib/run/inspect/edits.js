@@ -3,7 +3,7 @@ import { addEdit } from '../../engine/engine_captures.js';
 import { addFeatureEdit } from '../../engine/dictionary_encoders.js';
 import { fail, messageOf, show } from '../../base/errors.js';
 import { LIMITS } from '../../base/checks.js';
-import { numberInRange } from '../generation_defaults.js';
+import { numberInRange } from '../generation_options.js';
 
 /** @import { Edited } from '../../engine/engine_captures.js' */
 /** @import { Tensor } from '../../engine/engine.js' */

@@ -3,7 +3,7 @@
 // Reimers & Gurevych 2019 (sentence embeddings: the mean of the states, or the state of the first token).
 import { readHidden, readPooled } from '../../engine/engine_captures.js';
 import { Yielder } from '../../base/event_loop.js';
-import { isSequenceList } from '../generation_defaults.js';
+import { isSequenceList } from '../generation_options.js';
 import { optionsPerSequence } from '../encoder_sources.js';
 import { fail } from '../../base/errors.js';
 import { requireFinite } from './finite_check.js';

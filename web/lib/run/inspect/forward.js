@@ -2,7 +2,7 @@
 import { hasHead, headWidth, isLabelPooled } from '../../engine/config/config.js';
 import { readHidden, readPooled } from '../../engine/engine_captures.js';
 import { Yielder } from '../../base/event_loop.js';
-import { isSequenceList, checkSingleMask } from '../generation_defaults.js';
+import { isSequenceList, checkSingleMask } from '../generation_options.js';
 import { optionsPerSequence } from '../encoder_sources.js';
 import { fail } from '../../base/errors.js';
 import { withFunctions } from './edits.js';

@@ -4,7 +4,7 @@
 import { forwardOne } from './forward.js';
 import { runFrom } from '../../engine/engine_captures.js';
 import { Yielder } from '../../base/event_loop.js';
-import { numberInRange } from '../generation_defaults.js';
+import { numberInRange } from '../generation_options.js';
 import { positionIn } from './position_in.js';
 import { fail } from '../../base/errors.js';
 import { typedIds } from './typed_ids.js';

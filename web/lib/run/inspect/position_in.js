@@ -1,5 +1,5 @@
 // position_in.js - the option `position` of calls that read one position of a sequence
-import { numberInRange } from '../generation_defaults.js';
+import { numberInRange } from '../generation_options.js';
 
 /**
  * The index of a position, checked.

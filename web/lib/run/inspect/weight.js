@@ -1,6 +1,6 @@
 // weight.js - reads the values of a weight from the engine
 import { tensorRow } from '../../engine/engine_captures.js';
-import { numberInRange } from '../generation_defaults.js';
+import { numberInRange } from '../generation_options.js';
 import { fail, show } from '../../base/errors.js';
 
 /** @import { LoadedModel } from '../loaded_model.js' */

@@ -3,7 +3,7 @@ import { fail, show } from '../../base/errors.js';
 import { remembered } from '../../base/lazy_value.js';
 import { isNothing } from './dialects.js';
 import { TYPES, canonical, checkKeywords, fits, hasType, typesOf, valuesOf } from './schema_keywords.js';
-import { merged } from './merge.js';
+import { merged } from './all_of.js';
 import { inPart } from './schema_place.js';
 
 /** @typedef {Record<string, any>} Schema */

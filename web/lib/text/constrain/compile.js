@@ -5,7 +5,7 @@ import { fail } from '../../base/errors.js';
 import { rememberedNewest } from '../../base/lazy_value.js';
 import { networkOf } from './network.js';
 import { readGbnf } from './gbnf.js';
-import { schemaGrammar } from './json_schema.js';
+import { schemaGrammar } from './schema_grammar.js';
 import { toolGrammar } from './tool_grammar.js';
 
 /**

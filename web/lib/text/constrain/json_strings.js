@@ -1,7 +1,7 @@
 // json_strings.js - the strings that fit the keywords of a schema, as they are written in JSON
 //
 // A string with a pattern or a format is written as JSON.stringify writes it: no character is escaped that need not be,
-// and each that must be has one escape. Other strings (json_schema.js) may have any escapes.
+// and each that must be has one escape. Other strings (schema_grammar.js) may have any escapes.
 import { fail, show } from '../../base/errors.js';
 import { remembered } from '../../base/lazy_value.js';
 import { choice, sequence, text } from './expression.js';

@@ -1,7 +1,7 @@
 // tool_grammar.js - the grammar of an answer that may call tools: the arguments of each call fit the schema of its
 // tool, and an answer without calls that of the option json
 import { choice, complement, rangesOf, repeat, sequence, text } from './expression.js';
-import { schemaGrammar } from './json_schema.js';
+import { schemaGrammar } from './schema_grammar.js';
 
 /** @import { Expression, Grammar } from './expression.js' */
 /** @import { Tools } from '../tool_calls.js' */

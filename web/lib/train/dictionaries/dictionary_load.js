@@ -1,7 +1,7 @@
 // dictionary_load.js - opens a dictionary from files, for Dictionary.load
 import { oneOf } from '../../base/checks.js';
 import { loadFetch } from '../../files/transfer/requests.js';
-import { readDictionary } from './dictionary_source.js';
+import { readDictionary } from './read_dictionary.js';
 import { SparseDictionary } from './sparse_dictionary.js';
 
 /** @import { Model } from '../../api/model.js' */

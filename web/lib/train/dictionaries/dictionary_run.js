@@ -1,7 +1,7 @@
 // dictionary_run.js - the caller's side of training a dictionary: captures activations, and has the worker learn them
 import { fail, show } from '../../base/errors.js';
 import { startTrainer } from '../training_run.js';
-import { dictionaryOptions } from './dictionary_order.js';
+import { dictionaryOptions } from './dictionary_options.js';
 import { captureRows, rowsIn, textsOf, windowsOf } from './dictionary_windows.js';
 import { SparseDictionary } from './sparse_dictionary.js';
 import { fingerprintOf } from './dictionary_model.js';

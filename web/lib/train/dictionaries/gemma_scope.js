@@ -1,8 +1,8 @@
 // gemma_scope.js - Gemma Scope 2's dictionaries as those of SAELens
 import { fail, show } from '../../base/errors.js';
-import { transposed } from './dictionary_files.js';
+import { transposed } from './write_dictionary.js';
 
-/** @import { Tensors } from './dictionary_source.js' */
+/** @import { Tensors } from './read_dictionary.js' */
 
 /** The point that is a module's input or output: [pattern of hf_hook_point, point]. */
 const POINTS = /** @type {[RegExp, string][]} */ ([

@@ -2,9 +2,9 @@
 // decoder rows and finetuning factors are folded in
 import { fail, show } from '../../base/errors.js';
 import { thresholdVectors } from './sparse_dictionary.js';
-import { transposed } from './dictionary_files.js';
+import { transposed } from './write_dictionary.js';
 
-/** @import { Tensors } from './dictionary_source.js' */
+/** @import { Tensors } from './read_dictionary.js' */
 /** @import { DictionaryWeights } from './sparse_dictionary.js' */
 
 /**

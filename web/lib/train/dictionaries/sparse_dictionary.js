@@ -197,7 +197,7 @@ export class SparseDictionary {
 
   /** @param {{dtype?: 'f32' | 'int8'}} [options] */
   async files(options) {
-    return (await import('./dictionary_files.js')).writeDictionary(this.weights, this.model, options);
+    return (await import('./write_dictionary.js')).writeDictionary(this.weights, this.model, options);
   }
 
   /** @param {Model} model */

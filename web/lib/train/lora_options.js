@@ -1,10 +1,10 @@
-// lora_order.js - checks what train is given to train an adapter (LoRA) for a loaded model, and makes the order of it
+// lora_options.js - checks what train is given to train an adapter (LoRA) for a loaded model, and makes the order of it
 //
 // Hu et al. 2021, arXiv:2106.09685, as PEFT defines it (peft/tuners/lora/layer.py).
 import { completeConfig } from '../engine/config/config.js';
 import { fail, show } from '../base/errors.js';
 import { unchecked, checkedOptions, entriesOf, LIMITS, number, tooMany } from '../base/checks.js';
-import { numberInRange } from '../run/generation_defaults.js';
+import { numberInRange } from '../run/generation_options.js';
 import { planOf } from './examples.js';
 
 /** @import { Model } from '../api/model.js' */

@@ -1,10 +1,10 @@
-/* wide.h - softmax and SiLU for training, on vectors of 16 values.
+/* train_rows.h - softmax and SiLU for training, on vectors of 16 values.
  *
  * The kernels of kernels.h use 4 lanes in every build, so that all builds give the same bits. Gradients need not be
  * equal between builds, therefore these functions use vectors as wide as the machine has. Otherwise the contracts are
  * those of kernels.h; exp is within 3 ulp. */
-#ifndef GF_WIDE_H
-#define GF_WIDE_H
+#ifndef GF_TRAIN_ROWS_H
+#define GF_TRAIN_ROWS_H
 #include <stdint.h>
 
 void gf_softmax_wide(float *y, const float *x, int32_t n);

@@ -1,6 +1,6 @@
-/* position.h - tables of sinusoidal and rotary positions, and the slopes of ALiBi. */
-#ifndef GF_POSITION_H
-#define GF_POSITION_H
+/* position_tables.h - tables of sinusoidal and rotary positions, and the slopes of ALiBi. */
+#ifndef GF_POSITION_TABLES_H
+#define GF_POSITION_TABLES_H
 #include "glassformer.h"
 
 /* Planes of the table: 2 where rope_local_theta gives rotary layers with a window frequencies of their own. */

@@ -1,4 +1,4 @@
-/* schema.c - names and struct offsets as JSON, so that JavaScript repeats no number. */
+/* layout_json.c - names and struct offsets as JSON, so that JavaScript repeats no number. */
 #include "glassformer.h"
 #include "base/text.h"
 #include "model/config.h" /* gf_field_name, gf_field_word */

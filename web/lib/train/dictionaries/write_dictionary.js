@@ -1,4 +1,4 @@
-// dictionary_files.js - writes a dictionary in SAELens's format: cfg.json and sae_weights.safetensors
+// write_dictionary.js - writes a dictionary in SAELens's format: cfg.json and sae_weights.safetensors
 //
 // SAELens 6 reads what is written here (sae_lens/saes/sae.py and topk_sae.py). It has no token table: that is a file of
 // its own, token_table.safetensors, and the dictionary describes what is left after it. With int8 the matrices are

@@ -1,5 +1,5 @@
-/* dot.c - keeps the kind of int8 products in use; see dot.h. */
-#include "kernels/dot.h"
+/* int8_kind.c - keeps the kind of int8 products in use; see int8_kind.h. */
+#include "kernels/int8_kind.h"
 #include "kernels/kernels.h" /* gf_dtypes */
 #include "kernels/simd.h"    /* GF_RELAXED */
 

@@ -1,5 +1,5 @@
-// streamed.js - makes a Response or a stream usable as a source of `load`: it gets an address, and a fetch function
-// answers requests for this address with its bytes
+// stream_source.js - makes a Response or a stream usable as a source of `load`: it gets an address, and a fetch
+// function answers requests for this address with its bytes
 import { fail } from './errors.js';
 import { isStreamed } from './kinds.js';
 

@@ -1,4 +1,4 @@
-/* blocks.c - reads the block formats of checkpoint files as integers and scales (gf_unpack_block).
+/* file_blocks.c - reads the block formats of checkpoint files as integers and scales (gf_unpack_block).
  *
  * d and m are f16, S holds scales, other numbers are counts of bytes; q is the stored number. ggml's layouts:
  *

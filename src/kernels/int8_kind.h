@@ -1,10 +1,10 @@
-/* dot.h - which instructions compute products of int8 weights and int8 activations, and how the weights are stored
- * for them.
+/* int8_kind.h - which instructions compute products of int8 weights and int8 activations, and how the weights are
+ * stored for them.
  *
- * The products are exact integers, so every kind gives the same result. gf_kernels_init (probe.c) chooses the fastest
- * kind that is exact on this machine. */
-#ifndef GF_DOT_H
-#define GF_DOT_H
+ * The products are exact integers, so every kind gives the same result. gf_kernels_init (choose_int8.c) chooses the
+ * fastest kind that is exact on this machine. */
+#ifndef GF_INT8_KIND_H
+#define GF_INT8_KIND_H
 #include <stdint.h>
 
 enum gf_dot {
@@ -25,7 +25,7 @@ enum gf_dot gf_dot_kind(void);
 static inline int gf_dot_in_parts(enum gf_dot dot) { return dot == GF_DOT_I16 || dot == GF_DOT_ABS; }
 /* The kind for weights of a quantised type times n tokens. */
 enum gf_dot gf_dot_of(int32_t dtype, int32_t n);
-/* Set the kind; builds without relaxed SIMD keep GF_DOT_I16. Called by probe.c and tests. */
+/* Set the kind; builds without relaxed SIMD keep GF_DOT_I16. Called by choose_int8.c and tests. */
 void gf_dot_use(enum gf_dot kind);
 /* The byte to XOR with an int8 weight or key of this column when it is stored or read: 0x80 where it is stored as
  * w + 128, else 0. */

@@ -1,4 +1,4 @@
-// model_store.js - where downloads are cached: Cache Storage, the origin's private file system, or a folder in Node
+// download_store.js - where downloads are cached: Cache Storage, the origin's private file system, or a folder in Node
 //
 // A store holds small byte arrays, each under an address and a name. stored_file.js makes files of them.
 import { GlassformerError, fail, messageOf, show } from '../../base/errors.js';

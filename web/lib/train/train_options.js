@@ -1,8 +1,8 @@
-// train_order.js - checks the arguments of train, and makes of them the message that starts a run
-import { within } from '../run/generation_defaults.js';
+// train_options.js - checks the arguments of train, and makes of them the message that starts a run
+import { within } from '../run/generation_options.js';
 import { planOf } from './examples.js';
 import { sequencesOf, withMask } from './masked_tokens.js';
-import { loraOption, ofLora } from './lora_order.js';
+import { loraOption, ofLora } from './lora_options.js';
 import { TRAIN_FIELDS } from './train_fields.js';
 import { completeConfig } from '../engine/config/config.js';
 import { fail, messageOf, show } from '../base/errors.js';
@@ -29,7 +29,7 @@ import { Tokenizer } from '../text/tokenizer.js';
 /** @import { OptionCheck } from '../base/checks.js' */
 /** @import { Order } from './training_worker.js' */
 /** @import { Batch, ExampleSet } from './examples.js' */
-/** @import { Lora } from './lora_order.js' */
+/** @import { Lora } from './lora_options.js' */
 /** @import { Config } from '../engine/config/config.js' */
 /** @import { Model } from '../api/model.js' */
 /** @typedef {string | Uint8Array | ArrayBuffer | Blob} Text */

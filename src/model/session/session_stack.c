@@ -1,4 +1,4 @@
-/* session_run.c - one pass of a session: through a stack, and from hidden states to logits */
+/* session_stack.c - one pass of a session: through a stack, and from hidden states to logits */
 #include "model/session/session.h"
 #include "model/layers/block.h"
 #include "model/layers/head.h"

@@ -1,6 +1,6 @@
-/* wide.c - softmax and SiLU for training, see wide.h. Sixteen values at a time, in vectors that the compiler splits
- * into registers of the machine's width. */
-#include "kernels/wide.h"
+/* train_rows.c - softmax and SiLU for training, see train_rows.h. Sixteen values at a time, in vectors that the
+ * compiler splits into registers of the machine's width. */
+#include "kernels/train_rows.h"
 #include <math.h>
 #include <string.h>
 

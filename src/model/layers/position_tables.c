@@ -1,11 +1,11 @@
-/* position.c - none, sinusoidal, learned, rotary and ALiBi positions.
+/* position_tables.c - none, sinusoidal, learned, rotary and ALiBi positions.
  *
  * Sinusoidal: Vaswani 2017, section 3.5. Rotary: Su et al. 2021; frequencies scaled as in Hugging Face's rope types
  * "linear", "llama3" (Meta's Llama 3.1 reference), "yarn" (Peng et al. 2023), "dynamic" (theta grows with the length)
  * and "longrope" (Ding et al. 2024). Learned tables are weights (weights.h) and are added in embed.c; rotary angles are
  * applied in attention.c by gf_rope, ALiBi's slopes to the scores. Angles in double: at position 100,000 a float angle
  * would be off by 0.004. */
-#include "model/layers/position.h"
+#include "model/layers/position_tables.h"
 #include "base/log.h"
 #include "model/config.h"
 #include <math.h>

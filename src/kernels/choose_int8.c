@@ -1,9 +1,9 @@
-/* probe.c - gf_kernels_init: chooses the kind of int8 products (dot.h) that this machine computes exactly.
+/* choose_int8.c - gf_kernels_init: chooses the kind of int8 products (int8_kind.h) that this machine computes exactly.
  *
  * Three products show whether i32x4_rdot reads its second operand as signed or unsigned. Then all int8 kernels are run
  * on a few numbers and must give the same bits as with GF_DOT_ABS, because Node 20 (V8 11.3, relaxed SIMD behind a
  * flag) compiles some of them wrongly in its baseline compiler. A new int8 kernel needs a call in take_sample. */
-#include "kernels/dot.h"
+#include "kernels/int8_kind.h"
 #include "kernels/kernels.h"
 #include "kernels/simd.h"
 

@@ -1,4 +1,4 @@
-// json_schema.js - a JSON schema as a grammar of the JSON texts that it accepts
+// schema_grammar.js - a JSON schema as a grammar of the JSON texts that it accepts
 //
 // Every text of the grammar is valid under the schema; the grammar leaves some valid texts out. The properties of an
 // object come in the schema's order, and others only where additionalProperties is given. Numbers have at most 15

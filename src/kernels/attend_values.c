@@ -1,4 +1,4 @@
-/* mix.c - gf_attn_mix: z += pattern v over one block of cached values, after the softmax of attention.
+/* attend_values.c - gf_attn_mix: z += pattern v over one block of cached values, after the softmax of attention.
  *
  * A lane is a column of the values, and a sum adds keys 0, 1, 2, ... in that order. Up to 4 queries share each load.
  * For q8 values the weights p times the value's scale are quantised to 14 bits, relative to the largest of the block;

@@ -1,6 +1,6 @@
-/* fast.c - the fast kernels on rows and single values: exp, tanh, erf, activations, norms, softmax, logsumexp, argmax,
- * rope. Products are in matmul.c and matmul_int8.c, attention over cached keys and values in attend.c and mix.c,
- * training's wider versions in wide.c.
+/* rows.c - the fast kernels on rows and single values: exp, tanh, erf, activations, norms, softmax, logsumexp, argmax,
+ * rope. Products are in matmul.c and matmul_int8.c, attention over cached keys and values in attend.c and
+ * attend_values.c, training's wider versions in train_rows.c.
  *
  * Tails run through the same vector operations with unused lanes, so that a value's bits do not depend on its
  * position. Sums over a row put value i into one of 16 chains, chain i mod 16, and add the chains

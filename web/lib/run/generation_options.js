@@ -1,4 +1,4 @@
-// generation_defaults.js - the defaults of generation, of its seed and of switches, and the check of a number's range
+// generation_options.js - the defaults of generation, of its seed and of switches, and the check of a number's range
 import { fail, show } from '../base/errors.js';
 import { SAMPLER } from '../engine/config/sampler_fields.js';
 

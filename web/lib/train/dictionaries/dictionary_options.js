@@ -1,7 +1,7 @@
-// dictionary_order.js - checks the options of dictionary()
+// dictionary_options.js - checks the options of dictionary()
 import { checkedOptions, flag, optional, signal, text } from '../../base/checks.js';
 import { fail } from '../../base/errors.js';
-import { count, within } from '../../run/generation_defaults.js';
+import { count, within } from '../../run/generation_options.js';
 
 /** @import { OptionCheck } from '../../base/checks.js' */
 

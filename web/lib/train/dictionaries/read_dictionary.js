@@ -1,4 +1,4 @@
-// dictionary_source.js - reads a dictionary: SAELens's format (cfg.json, sae_weights.safetensors), with this package's
+// read_dictionary.js - reads a dictionary: SAELens's format (cfg.json, sae_weights.safetensors), with this package's
 // token table where there is one, or Gemma Scope 2's (config.json, params.safetensors)
 import { fail, show } from '../../base/errors.js';
 import { Opener } from '../../files/source.js';

@@ -1,4 +1,4 @@
-// merge.js - schemas of which a value must fit all, as one schema
+// all_of.js - schemas of which a value must fit all, as one schema
 import { fail, show } from '../../base/errors.js';
 import { CHECKED, FURTHER, canonical, textsOf } from './schema_keywords.js';
 import { isMultiple } from './number_ranges.js';

@@ -1,4 +1,5 @@
-// pages_out.js - the textbook's pages from the residual stream to the next token, and of cost, training and edits
+// textbook_to_token.js - the textbook's pages from the residual stream to the next token, and of cost, training and
+// edits
 import { hasFfn, hasNorms, hasTwoStacks, predicts } from '../state/facts/architecture.js';
 import { SCALE, activation, keyValueBytes, normed, summing } from './clauses.js';
 import { NORM_NAMES, widenedAnywhere } from './ffn_text.js';
@@ -20,7 +21,7 @@ import { say } from '../state/base/language.js';
 /** @typedef {import('./textbook_pages.js').Page} Page */
 
 /** @type {Page[]} */
-export const PAGES_OUT = [
+export const TO_TOKEN = [
   {
     id: 'stream',
     title: say`Residual stream`,

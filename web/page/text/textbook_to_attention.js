@@ -1,4 +1,4 @@
-// pages_in.js - the textbook's pages from the text to the end of attention
+// textbook_to_attention.js - the textbook's pages from the text to the end of attention
 import { embedWidth, hasTwoStacks, positionKind, scoreScale, windowOf } from '../state/facts/architecture.js';
 import { POSITION, cut, order, scaling, windows } from './clauses.js';
 import { int, quoted, sentences, tokensSaid } from './format.js';
@@ -9,7 +9,7 @@ import { say } from '../state/base/language.js';
 /** @typedef {import('./textbook_pages.js').Page} Page */
 
 /** @type {Page[]} */
-export const PAGES_IN = [
+export const TO_ATTENTION = [
   {
     id: 'token',
     title: say`Token`,
