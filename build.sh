@@ -73,7 +73,7 @@ wasm() {
 dist() {
   wasm
   # shellcheck disable=SC2046
-  if changed package scripts/package.js scripts/split_worker.js scripts/entries.js package-lock.json $(find web/lib web/draw -type f | LC_ALL=C sort) || ! node scripts/package.js --have; then
+  if changed package scripts/package.js scripts/chunk_groups.js scripts/split_worker.js scripts/entries.js package-lock.json $(find web/lib web/draw -type f | LC_ALL=C sort) || ! node scripts/package.js --have; then
     local key=$sum
     forget package
     run_step 'package' "$fix_line" node scripts/package.js

@@ -130,7 +130,7 @@ export default defineConfig({
       { find: /^glassformer\/labs$/, replacement: join(here, 'dist/labs.js') },
       // the page has its files beside it: no copies
       {
-        find: /^\.\/(embedded_(?:worker|worker_more|engine|train)\.js)$/,
+        find: /^\.\/(embedded_(?:worker|worker_more|worker_files|engine|train)\.js)$/,
         replacement: join(here, 'web/lib/api/embedded/$1'),
       },
     ],

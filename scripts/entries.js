@@ -15,9 +15,18 @@ export const apps = {
 };
 
 export const entries = [
-  ...['index', 'inline', 'worker', 'worker_more', 'train_worker', ...Object.keys(apps)].map((name) => `${name}.js`),
+  ...[
+    'index',
+    'inline',
+    'worker',
+    'worker_more',
+    'worker_files',
+    'worker_rest',
+    'train_worker',
+    ...Object.keys(apps),
+  ].map((name) => `${name}.js`),
   ...['glassformer.iife.js', 'glassformer.js', 'cli.js'],
-  ...['worker', 'worker_more', 'engine', 'train'].map((name) => `embedded_${name}.js`),
+  ...['worker', 'worker_more', 'worker_files', 'engine', 'train'].map((name) => `embedded_${name}.js`),
   'THIRD_PARTY_LICENSES.txt',
   ...binaries.map((name) => `wasm/${name}`),
 ];

@@ -4,9 +4,10 @@
 //   node scripts/package.js [--have]     --have: build nothing, exit with status 0 when all files exist
 import { build } from 'esbuild';
 import { copyFileSync, existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { basename, join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { deflateRawSync } from 'node:zlib';
+import { chunkGroups } from './chunk_groups.js';
 import { apps, binaries, entries } from './entries.js';
 import { licenceTexts } from './licences.js';
 import { splitWorker } from './split_worker.js';
@@ -73,7 +74,7 @@ const packed = (name) =>
   deflateRawSync(readFileSync(join(lib, 'api/wasm', `glassformer-${name}.wasm`)), { level: 9 }).toString('base64');
 
 /**
- * @param {'worker'|'worker_more'|'engine'|'train'} name
+ * @param {string} name  worker, worker_more, worker_files, engine or train
  * @param {import('../web/lib/api/package_files.js').Embedded} copies
  */
 function writeEmbedded(name, copies) {
@@ -107,41 +108,64 @@ const oneFile = (entry, name, external) =>
     plugins: [embedded(external)],
   });
 
-async function pack() {
-  rmSync(part, { recursive: true, force: true });
-  mkdirSync(join(part, 'wasm'), { recursive: true });
-  for (const name of binaries) copyFileSync(join(lib, 'api/wasm', name), join(part, 'wasm', name));
+/**
+ * Modules whose code an application needs apart from other calls of index.js. Their chunks have only the code that each
+ * needs, so that a page that imports `load` alone does not fetch tokenizers or tables of configurations.
+ */
+const parts = ['api/open_model.js', 'text/tokenizer.js', 'api/estimate.js'];
+/** An entry of esbuild, whose code is in chunks that index.js has too; the entry itself is not kept. @param {string} name */
+const fileOfPart = (name) => `part-${basename(name, '.js')}`;
 
-  const { core, more } = await splitWorker(common, lib);
-  writeFileSync(join(part, 'worker.js'), core);
-  writeFileSync(join(part, 'worker_more.js'), more);
-  writeEmbedded('worker', { worker: core });
-  writeEmbedded('worker_more', { worker: more });
-  writeEmbedded('engine', { wasm: { simd: packed('simd'), relaxed: packed('relaxed') } });
-  writeEmbedded('train', { worker: await trainWorker(), wasm: { train: packed('train') } });
-
-  // Not minified, in chunks: for Node and for bundlers, which minify. Chunks are in the folder of the entries, because
-  // file addresses are relative.
-  const { metafile } = await build({
+/**
+ * The entries for Node and for bundlers, which minify: not minified, in chunks. Chunks are in the folder of the entries,
+ * because file addresses are relative.
+ * @returns {Promise<string[]>} the modules in them
+ */
+async function chunked() {
+  /** @type {import('esbuild').BuildOptions} */
+  const options = {
     ...common,
     format: 'esm',
-    metafile: true,
     entryPoints: {
       index: join(lib, 'api/index.js'),
       cli: join(lib, 'apps/cli/cli.js'),
       ...Object.fromEntries(Object.entries(apps).map(([name, file]) => [name, join(lib, `${file}.js`)])),
+      ...Object.fromEntries(parts.map((file) => [fileOfPart(file), join(lib, file)])),
     },
     external: [...common.external, 'react', 'vue'],
     outdir: part,
     splitting: true,
     chunkNames: 'chunk-[hash]',
-    plugins: [embedded(true)],
-  });
+  };
+  const { metafile } = await build({ ...options, metafile: true, write: false, plugins: [embedded(true)] });
+  const dynamic = Object.values(metafile.inputs)
+    .flatMap((input) => input.imports)
+    .filter(({ kind, external }) => kind === 'dynamic-import' && !external)
+    .map(({ path }) => relative(lib, join(top, path)));
+  await build({ ...options, plugins: [embedded(true), chunkGroups(lib, [...new Set(dynamic)].sort())] });
+  for (const file of parts) rmSync(join(part, `${fileOfPart(file)}.js`));
+  return Object.keys(metafile.inputs);
+}
+
+async function pack() {
+  rmSync(part, { recursive: true, force: true });
+  mkdirSync(join(part, 'wasm'), { recursive: true });
+  for (const name of binaries) copyFileSync(join(lib, 'api/wasm', name), join(part, 'wasm', name));
+
+  for (const [name, text] of Object.entries(await splitWorker(common, lib))) {
+    writeFileSync(join(part, `${name}.js`), text);
+    writeEmbedded(name, { worker: text });
+  }
+  writeFileSync(join(part, 'worker_rest.js'), "import './worker_more.js';\nimport './worker_files.js';\n");
+  writeEmbedded('engine', { wasm: { simd: packed('simd'), relaxed: packed('relaxed') } });
+  writeEmbedded('train', { worker: await trainWorker(), wasm: { train: packed('train') } });
+
+  const inputs = await chunked();
   // For a CDN or an import map; for hosts without files beside it; for pages opened from disk, which import no modules.
   await oneFile('index.js', 'glassformer.js', true);
   await oneFile('inline.js', 'inline.js', false);
   await oneFile('../apps/elements/elements_page.js', 'glassformer.iife.js', false);
-  writeFileSync(join(part, 'THIRD_PARTY_LICENSES.txt'), licenceTexts(Object.keys(metafile.inputs)));
+  writeFileSync(join(part, 'THIRD_PARTY_LICENSES.txt'), licenceTexts(inputs));
 
   rmSync(dist, { recursive: true, force: true });
   renameSync(part, dist);

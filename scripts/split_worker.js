@@ -1,26 +1,28 @@
-// split_worker.js - builds the package's worker as two scripts: worker.js loads and runs GGUF files; worker_more.js has
-// the modules that worker.js imports with `import()`
+// split_worker.js - builds the package's worker as three scripts: worker.js loads and runs GGUF files; worker_files.js and
+// worker_more.js have the modules that worker.js imports with `import()`: readers of files, and less common calls
 //
-// Why two scripts, and why neither imports the other. Bundlers copy a file that is named by
+// Why several scripts, and why none imports another. Bundlers copy a file that is named by
 // `new URL('./file', import.meta.url)` without reading it, and give it another name. Chunks that import one another by
-// name would not be found. Therefore each script is one text without imports, and what one needs of the other it takes
+// name would not be found. Therefore each script is one text without imports, and what one needs of another it takes
 // from `globalThis.glassformerMore` (web/lib/worker/second_script.js):
 //
-//   core     the modules of worker.js that worker_more.js uses too, by path; worker.js puts them there
-//   modules  the modules of worker_more.js, by path; worker_more.js puts them there when it runs
-//   load     a function of worker.js: it runs worker_more.js once, then gives a module of `modules`
+//   core     the modules of worker.js that the other scripts use too, by path; worker.js puts them there
+//   modules  the modules of the other scripts, by path; each script puts its own there when it runs
+//   load     a function of worker.js: it runs a script once, then gives a module of `modules`
+//
+// The few modules that both other scripts use and worker.js does not (5 KB, without state) are in both.
 //
 // How an import() of worker.js becomes a call of `load`. The sources say, for example,
 // `const { forward } = await import('./inspect/forward.js')`. When esbuild bundles worker.js, this file replaces the module
 // by a stub with one export, whose name is `then`:
 //
-//   export const then = (...both) => globalThis.glassformerMore.load('run/inspect/forward.js').then(...both);
+//   export const then = (...both) => globalThis.glassformerMore.load('worker_more', 'run/inspect/forward.js').then(...both);
 //
 // `import()` gives a promise of the module's namespace, an object with the exports as its members. A promise that is
 // resolved with an object that has a member `then`, a thenable, calls that function with its own two callbacks and takes
 // over the result: it resolves to what `then` passes on. Here that is the namespace of the real module, once
-// worker_more.js has run. So `await import(...)` in the sources gives the same object as without a bundler, and no
-// source needs to know of the two scripts. No module of ours has an export `then` of its own.
+// its script has run. So `await import(...)` in the sources gives the same object as without a bundler, and no
+// source needs to know of the scripts. No module of ours has an export `then` of its own.
 import { build } from 'esbuild';
 import { join, relative } from 'node:path';
 import { minify } from 'vite';
@@ -34,9 +36,16 @@ import { minify } from 'vite';
 const FOOTER = 'globalThis.glassformerImport=(a)=>import(/* webpackIgnore: true */ /* @vite-ignore */ a);';
 
 /**
- * @param {BuildOptions} common  options of both builds
+ * The script of a module that is imported with `import()`.
+ * @param {string} name  relative to web/lib
+ * @returns {import('../web/lib/worker/message_port.js').SecondScript}
+ */
+const scriptOf = (name) => (/^files\//.test(name) ? 'worker_files' : 'worker_more');
+
+/**
+ * @param {BuildOptions} common  options of all builds
  * @param {string} lib  folder of the source tree, absolute
- * @returns {Promise<{core: string, more: string}>} texts of worker.js and worker_more.js
+ * @returns {Promise<Record<'worker' | import('../web/lib/worker/message_port.js').SecondScript, string>>} the texts
  */
 export async function splitWorker(common, lib) {
   // esbuild drops what is not used; Oxc then gives shorter names, which saves 3 % of the gzipped scripts
@@ -45,22 +54,26 @@ export async function splitWorker(common, lib) {
   const { core, more } = await modules(options, lib);
   /** @type {Set<string>} */
   const shared = new Set();
-  const moreText = await bundle(options, lib, namespaces(more, 'modules'), '', (name) => {
-    if (!core.has(name)) return null;
-    shared.add(name);
-    return `module.exports = globalThis.glassformerMore.core[${JSON.stringify(name)}];`;
-  });
+  const second = async (/** @type {string} */ script) => {
+    const own = more.filter((name) => scriptOf(name) === script);
+    return bundle(options, lib, namespaces(own, 'modules'), '', (name) => {
+      if (!core.has(name)) return null;
+      shared.add(name);
+      return `module.exports = globalThis.glassformerMore.core[${JSON.stringify(name)}];`;
+    });
+  };
+  const scripts = { worker_more: await second('worker_more'), worker_files: await second('worker_files') };
   const start = `import './worker/second_script.js';\nimport './worker/model_worker.js';\n`;
-  const coreText = await bundle(options, lib, start + namespaces([...shared].sort(), 'core'), FOOTER, (name, kind) =>
+  const worker = await bundle(options, lib, start + namespaces([...shared].sort(), 'core'), FOOTER, (name, kind) =>
     kind === 'dynamic-import' && !core.has(name)
-      ? `export const then = (...both) => globalThis.glassformerMore.load(${JSON.stringify(name)}).then(...both);`
+      ? `export const then = (...both) => globalThis.glassformerMore.load('${scriptOf(name)}', ${JSON.stringify(name)}).then(...both);`
       : null,
   );
-  return { core: coreText, more: moreText };
+  return { worker, ...scripts };
 }
 
 /**
- * The modules of both scripts, relative to `lib`.
+ * The modules of all scripts, relative to `lib`.
  * @param {BuildOptions} options
  * @param {string} lib
  * @returns {Promise<{core: Set<string>, more: string[]}>} core: all that the worker imports statically; more: those that
@@ -92,7 +105,7 @@ async function modules(options, lib) {
  */
 const namespaces = (paths, key) =>
   paths.map((path, i) => `import * as m${i} from './${path}';\n`).join('') +
-  `globalThis.glassformerMore.${key} = { ${paths.map((path, i) => `'${path}': m${i}`).join(', ')} };`;
+  `Object.assign(globalThis.glassformerMore.${key}, { ${paths.map((path, i) => `'${path}': m${i}`).join(', ')} });`;
 
 /**
  * One script.
@@ -100,7 +113,7 @@ const namespaces = (paths, key) =>
  * @param {string} lib
  * @param {string} contents  of its entry
  * @param {string} footer
- * @param {(name: string, kind: string) => string | null} stub  text of a module that the other script has
+ * @param {(name: string, kind: string) => string | null} stub  text of a module that another script has
  */
 async function bundle(options, lib, contents, footer, stub) {
   /** @type {import('esbuild').Plugin} */

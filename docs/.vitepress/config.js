@@ -107,7 +107,7 @@ export default {
     resolve: {
       alias: [
         {
-          find: /^\.\/(embedded_(?:worker|worker_more|engine|train)\.js)$/,
+          find: /^\.\/(embedded_(?:worker|worker_more|worker_files|engine|train)\.js)$/,
           replacement: join(docs, '../web/lib/api/embedded/$1'),
         },
       ],

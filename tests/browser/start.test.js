@@ -141,7 +141,7 @@ test("the package's files are requested once each, and no embedded copy is fetch
     asked.filter((path) => /embedded/.test(path)),
     [],
   );
-  const files = asked.filter((path) => /worker(?:_more)?\.js$|\.wasm$/.test(path));
+  const files = asked.filter((path) => /worker(?:_more|_files)?\.js$|\.wasm$/.test(path));
   assert.deepEqual(files.map((path) => path.split('/').pop()).sort(), [
     'glassformer-relaxed.wasm',
     'glassformer-train.wasm',

@@ -54,8 +54,8 @@
  *   65504, which 'f16' cannot hold, is refused as `not-finite`
  * @property {boolean | string | URL | (() => Worker | Promise<Worker>)} [worker] true: the package's own worker
  *   (default in browsers, and in Node with several threads); false: the calling thread (default in Node and where there
- *   are no workers); the address of a copy of its file dist/worker.js with dist/worker_more.js beside it; or a function
- *   that starts a worker which imports 'glassformer/worker'
+ *   are no workers); the address of a copy of its file dist/worker.js with dist/worker_more.js and dist/worker_files.js
+ *   beside it; or a function that starts a worker which imports 'glassformer/worker'
  * @property {Bytes | Response | WebAssembly.Module} [wasm]  the engine's binary, instead of the package's own file
  * @property {typeof globalThis.fetch} [fetch] makes the requests for the model's files; called in the calling thread;
  *   default: the global one

@@ -5,7 +5,7 @@
 // copies embedded in the package are used.
 
 /**
- * Embedded copies. worker: text of the worker, or of its second script; wasm: base64 of a raw deflate stream.
+ * Embedded copies. worker: text of one of the worker's scripts; wasm: base64 of a raw deflate stream.
  * @typedef {{worker?: string, wasm?: Partial<Record<'simd'|'relaxed'|'train', string>>}} Embedded
  */
 
@@ -16,6 +16,7 @@
 const ADDRESSES = {
   worker: () => new URL('./worker.js', import.meta.url),
   worker_more: () => new URL('./worker_more.js', import.meta.url),
+  worker_files: () => new URL('./worker_files.js', import.meta.url),
   train_worker: () => new URL('./train_worker.js', import.meta.url),
   simd: () => new URL('./wasm/glassformer-simd.wasm', import.meta.url),
   'simd-threads': () => new URL('./wasm/glassformer-simd-threads.wasm', import.meta.url),
@@ -48,17 +49,19 @@ function addressOf(file) {
   }
 }
 
-/** @type {Record<'worker'|'worker_more'|'engine'|'train', () => Promise<{embedded: Embedded | null}>>} */
+/** @typedef {'worker'|'worker_more'|'worker_files'|'engine'|'train'} CopyName */
+/** @type {Record<CopyName, () => Promise<{embedded: Embedded | null}>>} */
 const COPIES = {
   worker: () => import('./embedded/embedded_worker.js'),
   worker_more: () => import('./embedded/embedded_worker_more.js'),
+  worker_files: () => import('./embedded/embedded_worker_files.js'),
   engine: () => import('./embedded/embedded_engine.js'),
   train: () => import('./embedded/embedded_train.js'),
 };
 
 /**
  * Loads embedded copies.
- * @param {keyof typeof COPIES} kind
+ * @param {CopyName} kind
  * @returns {Promise<Embedded | null>} null in the source tree, which has no copies, and where their file is missing too
  */
 async function copyOf(kind) {
@@ -80,8 +83,8 @@ export function useEmbedded() {
  * @returns {Promise<string | null>} null without a copy
  */
 async function embeddedWorker(file) {
-  /** @type {(keyof typeof COPIES)[]} */
-  const parts = file === 'worker' ? ['worker', 'worker_more'] : ['train'];
+  /** @type {CopyName[]} */
+  const parts = file === 'worker' ? ['worker', 'worker_more', 'worker_files'] : ['train'];
   const texts = (await Promise.all(parts.map(copyOf))).map((copy) => copy?.worker);
   return texts.includes(undefined) ? null : texts.join('');
 }

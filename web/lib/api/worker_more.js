@@ -1,3 +1,3 @@
-// worker_more.js - the package's dist/worker_more.js and the export `glassformer/worker_more`: the second script of the
-// engine's worker (worker/second_script.js). In the source tree the worker needs none.
+// worker_more.js - the export `glassformer/worker_more`: all scripts that the engine's worker loads on demand
+// (worker/second_script.js), dist/worker_more.js and dist/worker_files.js. In the source tree the worker needs none.
 export {};

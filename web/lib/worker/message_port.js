@@ -21,9 +21,10 @@ export const port = parent
  */
 export let watched;
 
+/** @typedef {'worker_more'|'worker_files'} SecondScript */
 /**
- * The owner's first message. more: address of worker_more.js (second_script.js).
- * @type {{hello: true, more?: string} | undefined}
+ * The owner's first message. scripts: the addresses of further scripts (second_script.js).
+ * @type {{hello: true, scripts?: {[script in SecondScript]?: string}} | undefined}
  */
 export let greeting;
 

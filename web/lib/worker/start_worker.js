@@ -3,9 +3,10 @@ import { GlassformerError, fail, messageOf, show } from '../base/errors.js';
 import { spawn, spawnText } from '../base/spawn.js';
 
 /** @typedef {'worker'|'train_worker'} WorkerFile */
+/** @typedef {import('./message_port.js').SecondScript} SecondScript */
 /**
  * Where the workers of the package are: the addresses of their scripts (null: none), and copies as text (null: none).
- * @typedef {{addressOf: (file: WorkerFile | 'worker_more') => string | null,
+ * @typedef {{addressOf: (file: WorkerFile | SecondScript) => string | null,
  *   embeddedWorker: (file: WorkerFile) => Promise<string | null>}} WorkerFiles
  */
 /**
@@ -32,12 +33,12 @@ const NAMES = { worker: 'glassformer', train_worker: 'glassformer training' };
  * @returns {Promise<Started>}
  */
 export async function startWorker(files, file, option = true, signal) {
-  const more = file === 'worker' ? (files.addressOf('worker_more') ?? undefined) : undefined;
+  const scripts = file === 'worker' ? secondScripts(files) : undefined;
   if (typeof option === 'function') {
     const worker = await Promise.resolve()
       .then(option)
       .catch((error) => fail('worker', `the function given as worker failed: ${messageOf(error)}`, error));
-    return { worker: await firstAnswer(worker, signal, more, false), address: null };
+    return { worker: await firstAnswer(worker, signal, scripts, false), address: null };
   }
   const own = typeof option === 'boolean';
   const address = own ? files.addressOf(file) : option;
@@ -45,8 +46,8 @@ export async function startWorker(files, file, option = true, signal) {
   let cause;
   if (address !== null) {
     try {
-      // A copy has its second script beside it; a thread of Node does not know where it is, and takes the package's.
-      const beside = own || typeof Worker === 'undefined' ? more : undefined;
+      // A copy has its further scripts beside it; a thread of Node does not know where it is, and takes the package's.
+      const beside = own || typeof Worker === 'undefined' ? scripts : undefined;
       return { worker: await firstAnswer(spawn(address, NAMES[file], own), signal, beside, own), address };
     } catch (error) {
       signal?.throwIfAborted();
@@ -66,14 +67,23 @@ export async function startWorker(files, file, option = true, signal) {
 }
 
 /**
+ * The addresses of the scripts that the worker loads on demand.
+ * @param {WorkerFiles} files
+ */
+const secondScripts = ({ addressOf }) => ({
+  worker_more: addressOf('worker_more') ?? undefined,
+  worker_files: addressOf('worker_files') ?? undefined,
+});
+
+/**
  * Wait until a worker has run its script and answers. Its first message is a reply to `{ hello }`.
  * @param {Worker} worker
  * @param {AbortSignal} [signal]
- * @param {string} [more]  address of worker_more.js; default: beside the worker's own file
+ * @param {ReturnType<typeof secondScripts>} [scripts]  default: beside the worker's own file
  * @param {boolean} [own]  whether it runs the package's file, which either answers or gives an error
  * @returns {Promise<Worker>}
  */
-function firstAnswer(worker, signal, more, own = true) {
+function firstAnswer(worker, signal, scripts, own = true) {
   if (typeof worker?.postMessage !== 'function' || typeof worker.addEventListener !== 'function') {
     fail('bad-option', `the function given as worker returned ${show(worker)}, expected a Worker`);
   }
@@ -111,7 +121,7 @@ function firstAnswer(worker, signal, more, own = true) {
       });
     }
     // It is also sent after an abort: a thread of Node must not be ended before it has answered (base/spawn.js).
-    const sendHello = () => worker.postMessage({ hello: true, more });
+    const sendHello = () => worker.postMessage({ hello: true, scripts });
     sendHello();
     // A caller's worker loses what comes before its dynamic import of the package, and no event tells that it closed.
     let left = 20;
