@@ -111,6 +111,7 @@ static int32_t check_range(int32_t field, double value, struct gf_error *err) {
     return gf_field_refuse(field, memory, err);
 }
 
+#ifndef GF_RULES_IN_JS
 static void put_value(struct gf_text *t, const struct gf_config *cfg, int32_t field) {
     const double x = gf_config_get(cfg, field, 0);
     gf_append(t, fields[field].name);
@@ -138,6 +139,7 @@ static int32_t refuse(const struct gf_config *cfg, const char *sentence, struct 
     }
     return gf_fail(err, GF_ERR_CONFIG, "%s", memory);
 }
+#endif
 
 /* ---- defaults and rules ------------------------------------------------------------------------------------------ */
 
@@ -190,12 +192,21 @@ static int32_t check_field(const struct gf_config *cfg, int32_t field, struct gf
     return status;
 }
 
-/* The rules for fields that are each in range. given: as of gf_config_complete, or NULL: all of them. */
+/* The rules for fields that are each in range. given: as of gf_config_complete, or NULL: all of them.
+ *
+ * GF_RULES_IN_JS: in the binaries that run models, whose configurations completeConfig of engine/config/config.js has
+ * checked. It has the sentences, which would be 2 KB of the download. */
 static int32_t check_rules(const struct gf_config *c, const uint8_t *given, struct gf_error *err) {
+#ifdef GF_RULES_IN_JS
+#define RULE(condition, sentence) &&(condition)
+    if (1 GF_CONFIG_RULES(RULE)) return GF_OK;
+    return gf_fail(err, GF_ERR_CONFIG, "the configuration breaks a rule of GF_CONFIG_RULES");
+#else
 #define RULE(condition, sentence)                                                                                      \
     if (!(condition)) return refuse(c, sentence, err);
     GF_CONFIG_RULES(RULE)
     return GF_OK;
+#endif
 }
 
 int32_t gf_config_complete(struct gf_config *cfg, const uint8_t *given, struct gf_error *err) {
