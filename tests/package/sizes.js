@@ -131,7 +131,7 @@ export async function report(print = console.log) {
       name,
       bytes.length,
       wasm[name],
-      `limit ${limits.wasm}${/train/.test(name) ? '; only builds that call train' : ''}`,
+      `limit ${/train/.test(name) ? `${limits.training}; only builds that call train` : limits.wasm}`,
     );
   }
   const engine = Math.max(...Object.keys(wasm).map((name) => (/train/.test(name) ? 0 : wasm[name])));

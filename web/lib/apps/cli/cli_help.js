@@ -21,13 +21,13 @@ const WRITING = ['type', 'no-tokenizer', ...DOWNLOADS];
 export const COMMANDS = {
   embed: {
     usage: '[options] [TEXT...]',
-    does: 'print vectors of texts as JSON lines; without TEXT of each line of standard input',
+    does: 'print vectors of texts as JSON lines; without TEXT, one for each line of standard input',
     example: "glassformer embed -m hf:sentence-transformers/all-MiniLM-L6-v2 'A man is eating.' 'Someone has a meal.'",
     options: ['pooling', 'json', ...LOADING],
   },
   classify: {
     usage: '[options] [TEXT...]',
-    does: 'print labels of texts as JSON lines; without TEXT of each line of standard input',
+    does: 'print labels of texts as JSON lines; without TEXT, one for each line of standard input',
     example: "glassformer classify -m hf:dslim/bert-base-NER 'Ada Lovelace met Charles Babbage in London.'",
     options: ['pair', 'json', ...LOADING],
   },
@@ -40,21 +40,21 @@ export const COMMANDS = {
   },
   lab: {
     usage: '[NAME [--json]]',
-    does: 'replicate a published finding; without NAME list the labs',
+    does: 'replicate a published finding; without NAME, list the labs',
     example: 'glassformer lab induction --short',
     words: [1, 2],
     options: ['json', 'short', 'seed', 'seeds', ...LOADING],
   },
   serve: {
     usage: '[options]',
-    does: "answer OpenAI's HTTP interface on this machine, for one user",
+    does: "serve OpenAI's HTTP interface on this machine, for one user",
     example: 'glassformer serve -m hf:HuggingFaceTB/SmolLM2-135M-Instruct --port 8080',
     words: [1],
     options: ['port', 'allow-origin', ...LOADING],
   },
   convert: {
     usage: 'SOURCE OUT.gguf',
-    does: 'write a checkpoint as GGUF, its matrices in --type (default F16)',
+    does: 'write a checkpoint as GGUF, with matrices in --type (default F16)',
     example: 'glassformer convert hf:owner/name model.gguf --type Q8_0',
     words: [3],
     options: WRITING,
@@ -87,9 +87,14 @@ export const NOT_OF_A_PROMPT = [
   ...DICTIONARY,
 ];
 
+/** The names of the presets, in lines of at most 100 columns. */
+const PRESET_NAMES = Object.keys(PRESETS)
+  .join(', ')
+  .replace(/(.{1,80}), /g, '$1,\n  ');
+
 export const HELP = `\
 usage: glassformer [options] [PROMPT]         continue a text; without PROMPT, or with -, standard input
-       glassformer --chat [options] [PROMPT]  answer a message; without PROMPT each line of standard input
+       glassformer --chat [options] [PROMPT]  answer a message; without PROMPT, each line of standard input
 ${Object.entries(COMMANDS)
   .map(([name, { usage, does }]) => `       ${`glassformer ${name} ${usage}`.padEnd(37)}  ${does}`)
   .join('\n')}
@@ -135,10 +140,10 @@ glassformer COMMAND --help shows the options of a command, with an example.
                          or Q4_1
       --no-tokenizer     with convert and quantize: write no vocabulary
 
-      --at POINT         with dictionary: the hook point that is read, such as blocks.2.hook_resid_post
+      --at POINT         with dictionary: the hook point to read, such as blocks.2.hook_resid_post
       --size N           with dictionary: number of features (default 1024)
-      --k N              with dictionary: most features that a token activates (default 16)
-      --tokens N         with dictionary: number of tokens that are read (default 100000)
+      --k N              with dictionary: how many features a token activates (default 16)
+      --tokens N         with dictionary: number of tokens to read (default 100000)
       --epochs N         with dictionary: passes over these tokens (default 5)
 
   downloads
@@ -149,11 +154,11 @@ glassformer COMMAND --help shows the options of a command, with an example.
                          and is not visible to other users of the machine
       --header 'N: V'    send this header to the origin of the model's URL only; may be repeated
 
-  -v, --version
-  -h, --help
+  -v, --version          print the version
+  -h, --help             print this help, or that of a command
 
 exit status: 0, 1 if something failed, 2 for incorrect usage, 130 if interrupted
-presets: ${Object.keys(PRESETS).join(', ')}`;
+presets of count: ${PRESET_NAMES}`;
 
 /**
  * The lines of the help that describe an option, by its name.
@@ -172,6 +177,8 @@ export const usageOf = (name) => `usage: glassformer ${name} ${COMMANDS[name].us
 /** The help of a command. @param {string} name */
 export function helpOf(name) {
   const { does, example, options } = COMMANDS[name];
-  const lines = options.map((option) => OPTION_LINES.get(option)?.text);
-  return `${usageOf(name)}\n\n${does[0].toUpperCase()}${does.slice(1)}.\n\n${lines.join('\n')}\n\nexample: ${example}`;
+  const lines = options.map((option) => OPTION_LINES.get(option)?.text.replace(/( )with [a-z ]+: /, '$1'));
+  const presets = name === 'count' ? `\n\npresets: ${PRESET_NAMES}` : '';
+  const sentence = `${does[0].toUpperCase()}${does.slice(1)}.`;
+  return `${usageOf(name)}\n\n${sentence}\n\n${lines.join('\n')}${presets}\n\nexample: ${example}`;
 }
