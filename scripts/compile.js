@@ -371,6 +371,22 @@ function run(command, args) {
   });
 }
 
+/**
+ * A compiler's command, for objects. For emcc that is the compiler that it runs, with its flags: emcc itself is a program
+ * in Python, whose start takes longer than most objects.
+ * @param {string} cc
+ * @returns {string[]}
+ */
+function compilerOf(cc) {
+  if (cc !== 'emcc') return [cc];
+  const [shown, flags] = [['-###', '-xc', '-c', '/dev/null'], ['--cflags']].map((words) =>
+    spawnSync(cc, words, { encoding: 'utf8' }),
+  );
+  const [, quoted, plain] = /^ *(?:"([^"]+)"|(\S*clang\S*)) -target /m.exec(shown.stdout + shown.stderr) ?? [];
+  const program = quoted ?? plain;
+  return program && flags.status === 0 ? [program, ...flags.stdout.trim().split(/\s+/)] : [cc];
+}
+
 /** Run the jobs with as many at once as there are cores; the first failure stops the rest. */
 async function inParallel(jobs) {
   let next = 0;
@@ -395,11 +411,13 @@ async function build(binaries, out) {
   mkdirSync('build/objects', { recursive: true });
   let count = 0;
   const missing = [...objects].filter(([object]) => !existsSync(object));
+  const compilers = new Map([...new Set(missing.map(([, { cc }]) => cc))].map((cc) => [cc, compilerOf(cc)]));
   await inParallel(
     missing.map(([object, { source, cc, flags }]) => async () => {
       console.log(`${++count}/${missing.length} ${source}`);
       const part = `${object}.${process.pid}.part`; // renamed when it is complete
-      await run(cc, [...flags, '-c', source, '-o', part]);
+      const [program, ...own] = compilers.get(cc);
+      await run(program, [...own, ...flags, '-c', source, '-o', part]);
       renameSync(part, object);
     }),
   );
