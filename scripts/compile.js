@@ -171,6 +171,11 @@ const shipped = (flags) => (source) => [
 ];
 /** How processors read the second operand of the relaxed dot product; src/kernels/simd.h emulates each natively. */
 const relaxedKinds = ['signed', 'unsigned', 'saturating'];
+/** Whether a source has code that depends on this product. */
+const multipliesRelaxed = (source) =>
+  [...withIncludes(source, ['src', 'tests/native'])].some(
+    (file) => file !== 'src/kernels/simd.h' && /GF_RELAXED|_rdot\(/.test(readFileSync(file, 'utf8')),
+  );
 const eachVariant = (make) => Object.entries(wasmVariants).flatMap(([variant, flags]) => make(variant, flags));
 
 /** What only tests call: reference.test.js and config.test.js. */
@@ -252,7 +257,7 @@ const targets = {
       cc: CC,
       compile: (source) => [
         ...nativeTest(source),
-        ...(source.startsWith('src/base') ? [] : [`-DGF_EMULATE_RELAXED_DOT=${i}`]),
+        ...(multipliesRelaxed(source) ? [`-DGF_EMULATE_RELAXED_DOT=${i}`] : []), // the others share their objects
       ],
       link: ['-pthread', ...sanitize, '-lm'],
     })),
