@@ -73,7 +73,7 @@ function listen(page) {
 
 /** @returns {Promise<Browser>} */
 async function chromium() {
-  const browser = await launchChromium();
+  const browser = await launchChromium({ shell: true });
   const context = await browser.newContext({ viewport: null });
   context.setDefaultTimeout(PATIENCE);
   return {
