@@ -12,7 +12,9 @@ import {
   estimate,
   load,
   scan,
+  provenanceOf,
   toNpy,
+  toNpz,
   toSafetensors,
   train,
 } from '../../web/lib/api/index.js';
@@ -853,6 +855,20 @@ export const CALLS = {
     fine: { shape: [1], data: [1] },
     name: /shape, data/,
     wrong: [[2], [-1, -1], ['1']].map((shape) => ({ shape, data: [1] })),
+  },
+  toNpz: {
+    isAlone: true,
+    call: (m, a) => toNpz(a),
+    fine: {},
+    name: /expected an object/,
+    wrong: [undefined, 5],
+  },
+  provenanceOf: {
+    isAlone: true,
+    call: (m, a) => provenanceOf(a),
+    fine: {},
+    name: /expected an object/,
+    wrong: [undefined, 5],
   },
   toSafetensors: {
     isAlone: true,

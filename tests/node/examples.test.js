@@ -166,7 +166,7 @@ async function run(source, prelude = '') {
   return printed.join('\n');
 }
 
-const everything = `import { CODES, GlassformerError, PRESETS, Tokenizer, completeConfig, countParameters, create, depth, dictionary, estimate, load, modelCache, scan, toNpy, toSafetensors, train } from ${JSON.stringify(library)};`;
+const everything = `import { CODES, GlassformerError, PRESETS, Tokenizer, completeConfig, countParameters, create, depth, dictionary, estimate, load, modelCache, provenanceOf, scan, toNpy, toNpz, toSafetensors, train } from ${JSON.stringify(library)};`;
 
 for (const file of FILES) {
   for (const { comment, code } of documented(file)) {

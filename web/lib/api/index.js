@@ -30,6 +30,7 @@ import { DictionaryTraining } from './dictionary.js';
 import { configOf, estimate as estimated } from './estimate.js';
 import { cacheOptions, hasStream, loadOptions, checkedSource } from './input/load_options.js';
 import { openModel } from './open_model.js';
+import { provenanceOfTensors } from './origins.js';
 import { packageFiles } from './package_files.js';
 import { Scan } from './scan.js';
 import { Tokenizer } from '../text/tokenizer.js';
@@ -242,7 +243,22 @@ export function scan(model, texts, options) {
 }
 
 /**
- * A tensor as a file of numpy (numpy.save).
+ * What tensors of results come from: package, model, weights, types, binary, call, prompt, seed and options. toNpz and
+ * toSafetensors write it by themselves; this is for files of your own.
+ * @param {Record<string, Tensor>} tensors  by name, such as `captured`
+ * @returns {Promise<OriginProvenance | (OriginProvenance & {tensors: string[]})[] | null>}  a list where several calls
+ *   gave them; null where none did
+ * @example
+ * const { captured } = await model.forward('Once upon', { capture: ['*.hook_pattern'] });
+ * const { call, prompt, weights } = await provenanceOf(captured);
+ * console.log(call, prompt, weights.length);                              // forward Once upon 64
+ */
+export async function provenanceOf(tensors) {
+  return provenanceOfTensors(tensors);
+}
+
+/**
+ * A tensor as a file of numpy (numpy.save), which has no place for its provenance: toNpz has one.
  * @param {Tensor} tensor
  * @returns {Promise<Uint8Array<ArrayBuffer>>}
  * @example
@@ -254,16 +270,33 @@ export async function toNpy(tensor) {
 }
 
 /**
- * Tensors by name, such as `captured`, as a safetensors file.
+ * Tensors by name, such as `captured`, as an archive of numpy (numpy.savez): `numpy.load(file)[name]`. Its member
+ * provenance.json has what provenanceOf tells of them: `json.loads(numpy.load(file)['provenance.json'])`.
  * @param {Record<string, Tensor>} tensors
- * @param {Record<string, string>} [metadata]  texts by name for its header, such as where the values come from
+ * @returns {Promise<Uint8Array<ArrayBuffer>>}
+ * @example
+ * const { captured } = await model.forward([1, 2, 3], { capture: ['*.hook_pattern'] });
+ * const bytes = await toNpz(captured);
+ */
+export async function toNpz(tensors) {
+  const { toNpz } = await import('../files/bytes/tensor_files.js');
+  return toNpz(tensors, await provenanceOfTensors(tensors));
+}
+
+/**
+ * Tensors by name, such as `captured`, as a safetensors file. `provenance` in its metadata is the JSON of what
+ * provenanceOf tells of them.
+ * @param {Record<string, Tensor>} tensors
+ * @param {Record<string, string>} [metadata]  more texts by name for its header; a provenance of your own replaces that
  * @returns {Promise<Uint8Array<ArrayBuffer>>}
  * @example
  * const { captured } = await model.forward([1, 2, 3], { capture: ['*.hook_pattern'] });
  * const bytes = await toSafetensors(captured);
  */
 export async function toSafetensors(tensors, metadata) {
-  return (await import('../files/bytes/tensor_files.js')).toSafetensors(tensors, metadata);
+  const { toSafetensors } = await import('../files/bytes/tensor_files.js');
+  const found = await provenanceOfTensors(tensors);
+  return toSafetensors(tensors, found ? { provenance: JSON.stringify(found), ...metadata } : metadata);
 }
 
 // ---- types of options and results
@@ -321,6 +354,13 @@ export async function toSafetensors(tensors, metadata) {
  * have each type; kvDtype, backend: as of the model
  * @typedef {{glassformer: string, name: string, weights: string, dtypes: Record<string, number>, kvDtype: string,
  *   backend: string}} Provenance
+ */
+/**
+ * What a tensor comes from. weights, dtypes: null where the model was disposed or has got other weights since the call;
+ * call: the method; prompt: text or ids, or a list of several; options: those that change the values; position: of a
+ * session's first new token
+ * @typedef {Omit<Provenance, 'weights' | 'dtypes'> & {weights: string | null, dtypes: Record<string, number> | null,
+ *   call: string, prompt?: any, seed?: number, position?: number, options?: Record<string, any>}} OriginProvenance
  */
 /** @typedef {import('../run/analysis/circuit.js').Circuit} Circuit */
 /** @typedef {import('../run/analysis/head_scores.js').HeadScores} HeadScores */

@@ -7,6 +7,7 @@ import { guardedAsync, refusal } from '../base/errors.js';
 import { LIMITS, number, checkedText } from '../base/checks.js';
 import { VERSION } from '../base/version.js';
 import { unlessAborted } from '../base/event_loop.js';
+import { originOf } from './origins.js';
 import { withJson } from './tensor_json.js';
 import { finalizers, keepAlive, unproxied } from './lifetimes.js';
 import { constraining } from '../worker/constraining_remote.js';
@@ -27,6 +28,9 @@ import { Steps } from './steps.js';
 /** @import { Tokenizer } from '../text/tokenizer.js' */
 /** @import { Call } from '../worker/model_caller.js' */
 
+/** Calls for research whose first argument is an input. */
+const READS = new Set(['sweep', 'pathPatching', 'gradients', 'attributionPatching', 'integratedGradients']);
+
 /**
  * A loaded model, made by `load`, `create` or `Training.model`. Only setAdapter changes its weights; calls and sessions
  * are independent of one another. Arrays in results are copies that belong to the caller. Every method rejects with a
@@ -45,6 +49,8 @@ export class Model {
   /** The newest conversation of `chat`. */
   #conversation;
   #disposed = false;
+  /** @ignore Another number after each change of the weights. */
+  weightsVersion = 0;
 
   /**
    * Called by load and create.
@@ -266,7 +272,7 @@ export class Model {
    */
   generate(prompt, options) {
     try {
-      return this.#begin(prompt, callOptions('generate', options, this.#limits));
+      return this.#begin(prompt, options, callOptions('generate', options, this.#limits));
     } catch (error) {
       return new Steps(refusal(error));
     }
@@ -274,11 +280,13 @@ export class Model {
 
   /**
    * @param {any} prompt
+   * @param {any} given  options
    * @param {ReturnType<typeof callOptions>} options  checked
    */
-  #begin(prompt, [rest, hooks]) {
-    const args = [checkedInput(prompt, 'prompt', this.#limits, true), rest];
-    return new Steps(keepAlive(this.#remote.generate(args, hooks), this));
+  #begin(prompt, given, [rest, hooks]) {
+    const read = checkedInput(prompt, 'prompt', this.#limits, true);
+    const origin = () => originOf(this, 'generate', read, given);
+    return new Steps(keepAlive(this.#remote.generate([read, rest], hooks), this), origin);
   }
 
   /**
@@ -297,7 +305,7 @@ export class Model {
   async complete(prompt, options) {
     const schema = options?.json;
     const checked = callOptions('generate', options, this.#limits);
-    const summary = await this.#begin(prompt, checked).result;
+    const summary = await this.#begin(prompt, options, checked).result;
     if (checked[0].json === undefined) return summary;
     const { summaries } = summary;
     if (!summaries) return { ...summary, ...(await valueOf(summary, schema)) };
@@ -329,7 +337,7 @@ export class Model {
    * }
    */
   chat(messages, options) {
-    return new Steps(this.#conversation.chat(messages, options));
+    return new Steps(this.#conversation.chat(messages, options), () => originOf(this, 'chat', messages, options));
   }
 
   /**
@@ -358,7 +366,8 @@ export class Model {
     const [rest, hooks] = callOptions(call, options, this.#limits);
     const isCut = rest.truncate ?? (call === 'embed' && (this.pooling?.maxTokens ?? null) !== null);
     const read = checkedInput(input, 'input', this.#limits, many, isCut);
-    return this.#call(call, [read, rest], hooks);
+    const origin = originOf(this, call, read, options);
+    return withJson(await this.#call(call, [read, rest], hooks), origin);
   }
 
   /**
@@ -377,7 +386,7 @@ export class Model {
    * await model.forward([1, 2, 3], { edits: [{ at: 'blocks.1.attn.hook_z', head: 2, scale: 0 }] });
    */
   async forward(input, options) {
-    return withJson(await this.#ask('forward', input, options, true));
+    return this.#ask('forward', input, options, true);
   }
 
   /**
@@ -432,7 +441,7 @@ export class Model {
    * console.log(without.loss > loss);                                     // true
    */
   async loss(input, options) {
-    return withJson(await this.#ask('loss', input, options, true));
+    return this.#ask('loss', input, options, true);
   }
 
   /**
@@ -451,7 +460,7 @@ export class Model {
    * console.log(cosine > 0 && cosine < 1);                                // true
    */
   async embed(input, options) {
-    return withJson(await this.#ask('embed', input, options, true));
+    return this.#ask('embed', input, options, true);
   }
 
   /**
@@ -583,7 +592,10 @@ export class Model {
       options,
       this.#limits,
     );
-    return withJson(await this.#call(call, checked, hooks));
+    const origin = READS.has(call)
+      ? originOf(this, call, args[0], args[1] ? { ...options, edits: args[1] } : options)
+      : originOf(this, call, undefined, { of: args });
+    return withJson(await this.#call(call, checked, hooks), origin);
   }
 
   /**
@@ -781,6 +793,7 @@ export class Model {
    */
   async setAdapter(adapter) {
     await this.#conversation.free();
+    this.weightsVersion++;
     return this.#call('setAdapter', [adapter]);
   }
 
@@ -836,7 +849,7 @@ export class Model {
     const close = (/** @type {{session: number}} */ opened) =>
       this.#remote.call('closeSession', [opened.session]).catch(() => {});
     const opened = await this.#call('openSession', [rest], hooks, close);
-    return new Session(this, this.#remote, this.#limits, opened);
+    return new Session(this, this.#remote, this.#limits, opened, options);
   }
 
   /**

@@ -1,6 +1,8 @@
 /// <reference lib="esnext.disposable" preserve="true" />
 // scan.js - the public class Scan: thousands of texts at some points of a model, in batches
 import { fail, guardedAsync, show } from '../base/errors.js';
+import { originOf } from './origins.js';
+import { withJson } from './tensor_json.js';
 
 /** @import { Edit, Ids, Model, Tensor } from './index.js' */
 /** @import { ScanPlace, Statistic } from '../run/analysis/scan_statistics.js' */
@@ -96,18 +98,23 @@ async function* run(model, texts, options) {
   const { scanOptions } = await import('./input/research_options.js');
   const { addSums, statisticsOf } = await import('../run/analysis/scan_statistics.js');
   if (typeof model?.scanTexts !== 'function') fail('bad-argument', `model is ${show(model)}, expected a loaded model`);
+  const { Sha256 } = await import('../files/transfer/sha256.js');
   const { batch: most, signal, ...o } = scanOptions(options);
   if (typeof texts === 'string' || !(texts?.[Symbol.iterator] || texts?.[Symbol.asyncIterator]))
     fail('bad-argument', `the texts are ${show(texts)}, expected a list or an iterator of texts or ids`);
   /** @type {Record<string, import('../run/analysis/scan_statistics.js').PointSums>} */
   const sums = {};
   let [count, tokens] = [0, 0];
+  const sha = new Sha256(); // of all texts in UTF-8, ids with commas between them, each with a zero byte behind it
   const scanned = async (/** @type {any[]} */ list) => {
     const known = Object.fromEntries(Object.entries(sums).map(([name, { range }]) => [name, range]));
     const found = await model.scanTexts(list, { ...o, first: count, ranges: known }, signal);
     for (const [name, own] of Object.entries(found.sums))
       if (sums[name]) addSums(sums[name], own, o.top);
       else sums[name] = own;
+    for (const { ids, values } of found.windows) withJson(values, originOf(model, 'scan', ids, options));
+    for (const text of list)
+      sha.update(new TextEncoder().encode(`${typeof text === 'string' ? text : Array.from(text)}\0`));
     count += list.length;
     tokens += found.tokens;
     return { texts: count, tokens, windows: found.windows };
@@ -125,5 +132,6 @@ async function* run(model, texts, options) {
   }
   if (list.length) yield await scanned(list);
   const points = Object.fromEntries(Object.entries(sums).map(([name, own]) => [name, statisticsOf(own)]));
-  return { texts: count, tokens, points: /** @type {ScanResult['points']} */ (points) };
+  const origin = originOf(model, 'scan', { texts: count, tokens, sha256: sha.digest() }, options);
+  return { texts: count, tokens, points: withJson(/** @type {ScanResult['points']} */ (points), origin) };
 }

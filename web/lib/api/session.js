@@ -2,6 +2,7 @@
 // session.js - the public class Session; run/session_table.js answers its messages
 import { fail, refusal } from '../base/errors.js';
 import { unlessAborted } from '../base/event_loop.js';
+import { originOf } from './origins.js';
 import { withJson } from './tensor_json.js';
 import { finalizers, keepAlive } from './lifetimes.js';
 import { checkedInput } from './input/arguments.js';
@@ -33,6 +34,7 @@ export class Session {
   #model;
   #remote;
   #limits;
+  #options;
   #id;
   /** Positions held, and bytes of the cache. */
   #sizes;
@@ -50,15 +52,17 @@ export class Session {
   /**
    * Called by Model.session and fork.
    * @ignore
-   * @param {object} model  referenced so that it is not collected before the session
+   * @param {import('./model.js').Model} model  referenced so that it is not collected before the session
    * @param {import('../worker/model_caller.js').Remote} remote
    * @param {import('./input/arguments.js').Limits} limits
    * @param {{session: number, length: number, bytes: number}} made
+   * @param {any} options  with which it was opened
    */
-  constructor(model, remote, limits, { session, ...sizes }) {
+  constructor(model, remote, limits, { session, ...sizes }, options) {
     this.#model = model;
     this.#remote = remote;
     this.#limits = limits;
+    this.#options = options;
     this.#id = session;
     this.#sizes = sizes;
     const close = () => void remote.call('closeSession', [session]).catch(() => {});
@@ -116,15 +120,16 @@ export class Session {
    */
   async eval(input, options) {
     const [, hooks] = callOptions('eval', options);
-    const { logits, captured, ...sizes } = await this.#call(
-      'evalSession',
-      [checkedInput(input, 'input', this.#limits)],
-      hooks,
-      ({ before }) => this.#remote.call('rewindSession', [this.#id, before]),
+    const read = checkedInput(input, 'input', this.#limits);
+    const { logits, captured, ...sizes } = await this.#call('evalSession', [read], hooks, ({ before }) =>
+      this.#remote.call('rewindSession', [this.#id, before]),
     );
     this.#sizes = sizes;
-    this.captured = withJson(captured);
-    return withJson(Object.defineProperties(logits, { data: { value: logits }, shape: { value: [logits.length] } }));
+    const origin = originOf(this.#model, 'session.eval', read, this.#options);
+    origin.known.position = sizes.before;
+    this.captured = withJson(captured, origin);
+    const tensor = Object.defineProperties(logits, { data: { value: logits }, shape: { value: [logits.length] } });
+    return withJson(tensor, origin);
   }
 
   /**
@@ -153,7 +158,8 @@ export class Session {
     try {
       const [rest, hooks] = callOptions('session.generate', options, this.#limits);
       const from = checkedInput(input, 'input', this.#limits);
-      return new Steps(keepAlive(this.#generate(from, rest, hooks, false), this));
+      const origin = () => originOf(this.#model, 'session.generate', from, { ...this.#options, ...options });
+      return new Steps(keepAlive(this.#generate(from, rest, hooks, false), this), origin);
     } catch (error) {
       return new Steps(refusal(error));
     }
@@ -238,7 +244,7 @@ export class Session {
    * await Promise.all([session.dispose(), other.dispose()]);
    */
   async fork() {
-    return new Session(this.#model, this.#remote, this.#limits, await this.#call('forkSession', []));
+    return new Session(this.#model, this.#remote, this.#limits, await this.#call('forkSession', []), this.#options);
   }
 
   /**

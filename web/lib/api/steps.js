@@ -17,6 +17,9 @@ import { withJson } from './tensor_json.js';
  */
 export class Steps {
   #steps;
+  #originOf;
+  /** @type {import('./origins.js').Origin | undefined} */
+  #origin;
   /** What `result` has read before the reader. @type {Promise<IteratorResult<Step, Summary>>[]} */
   #ahead = [];
   /** @type {Summary | undefined} */
@@ -28,15 +31,20 @@ export class Steps {
    * Called by generate and chat.
    * @ignore
    * @param {AsyncGenerator<Step, Summary, void>} steps
+   * @param {() => import('./origins.js').Origin} [origin]  of what the steps capture
    */
-  constructor(steps) {
+  constructor(steps, origin) {
     this.#steps = steps;
+    this.#originOf = origin;
   }
 
   async #read() {
     const answer = await this.#steps.next();
-    if (answer.done) this.#summary ??= answer.value;
-    else withJson(answer.value.captured);
+    if (answer.done) {
+      this.#summary ??= answer.value;
+      if (this.#origin && answer.value) this.#origin.known.seed = answer.value.seed;
+    } else if (answer.value.captured && this.#originOf)
+      withJson(answer.value.captured, (this.#origin ??= this.#originOf()));
     return answer;
   }
 

@@ -69,7 +69,8 @@ async function answer(model, messages, options, json, quiet) {
   for await (const { text } of steps) if (!json) process.stdout.write(harmless(process.stdout, text));
   const summary = await steps.result;
   const { text, ids, reusedTokens, prefilledTokens, tokensPerSecond } = summary;
-  if (json) printLine(JSON.stringify({ prompt: messages[messages.length - 1].content, ...summary }));
+  const prompt = messages[messages.length - 1].content;
+  if (json) printLine(JSON.stringify({ prompt, ...summary, provenance: await model.provenance() }));
   else process.stdout.write('\n');
   if (!json && !quiet)
     process.stderr.write(

@@ -100,7 +100,10 @@ async function write(prompt, o) {
       before = '';
     }
     const summary = await steps.result;
-    if (o.json) return printLine(JSON.stringify({ prompt, ...(source !== undefined && { source }), ...summary }));
+    if (o.json) {
+      const given = { prompt, ...(source !== undefined && { source }) };
+      return printLine(JSON.stringify({ ...given, ...summary, provenance: await model.provenance({ signal }) }));
+    }
     process.stdout.write(harmless(process.stdout, before));
     const { ids, tokensPerSecond, stopReason, seed } = summary;
     const speed = `${ids.length} tokens, ${tokensPerSecond.toFixed(0)} a second (${model.backend})`;
@@ -142,7 +145,7 @@ async function classify(given, o) {
     for (const text of texts) {
       const { logits: _, ...result } = await model.classify(text, { signal, ...(pair !== undefined && { pair }) });
       const input = { text, ...(pair !== undefined && { pair }) };
-      printLine(JSON.stringify({ ...input, ...result }));
+      printLine(JSON.stringify({ ...input, ...result, provenance: await model.provenance({ signal }) }));
     }
   });
 }
@@ -159,7 +162,8 @@ async function embed(given, o) {
     for (const text of texts) {
       const { data } = await model.embed(text, options);
       // nine digits give back the same f32
-      printLine(JSON.stringify({ text, embedding: Array.from(data, (x) => Number(x.toPrecision(9))) }));
+      const embedding = Array.from(data, (x) => Number(x.toPrecision(9)));
+      printLine(JSON.stringify({ text, embedding, provenance: await model.provenance({ signal }) }));
     }
   });
 }

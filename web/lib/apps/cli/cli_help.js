@@ -127,7 +127,7 @@ glassformer COMMAND --help shows the options of a command, with an example.
       --dtype DTYPE      weights in memory: keep, f32, f16, q8_0, q4_0, q6_k, q5_0 or q4_k (default keep)
       --kv-dtype DTYPE   key/value cache: f32, f16 or q8_0 (default: f16 for quantised models, else f32)
       --threads N        compute in a worker with N threads
-      --json             print the result as JSON instead of text
+      --json             print the result as JSON, with where it comes from
       --progress         show download progress even if standard error is not a terminal
       --short            with lab: a short trial run (seconds instead of minutes)
       --seeds N          with lab: run with N seeds, and report means with intervals (default 1)

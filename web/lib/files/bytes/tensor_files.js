@@ -1,6 +1,7 @@
 // tensor_files.js - tensors as files of numpy and safetensors
 import { fail, show } from '../../base/errors.js';
 import { concatenate } from './chunks.js';
+import { zip } from './write_zip.js';
 
 /** @import { Tensor } from '../../engine/engine.js' */
 
@@ -48,13 +49,28 @@ function joined(before, text, end, multiple, parts) {
 /**
  * The format of numpy.save, version 1.0.
  * @param {Tensor} tensor
+ * @param {string} [what]  for messages
  * @returns {Uint8Array<ArrayBuffer>}
  */
-export function toNpy(tensor) {
-  const data = bytesOf(tensor, 'the tensor');
+export function toNpy(tensor, what = 'the tensor') {
+  const data = bytesOf(tensor, what);
   const shape = tensor.shape.join(', ') + (tensor.shape.length === 1 ? ',' : '');
   const text = `{'descr': '<f4', 'fortran_order': False, 'shape': (${shape}), }`;
   return joined(Uint8Array.of(0x93, ...utf8.encode('NUMPY'), 1, 0, 0, 0), text, '\n', 64, [data]);
+}
+
+/**
+ * The format of numpy.savez. numpy.load gives a member that is no array as bytes.
+ * @param {Record<string, Tensor>} tensors
+ * @param {object | null} provenance  null: none is known
+ * @returns {Uint8Array<ArrayBuffer>}
+ */
+export function toNpz(tensors, provenance) {
+  const members = Object.entries(tensors).map(
+    ([name, tensor]) => /** @type {[string, Uint8Array]} */ ([`${name}.npy`, toNpy(tensor, name)]),
+  );
+  if (provenance) members.push(['provenance.json', utf8.encode(JSON.stringify(provenance))]);
+  return zip(members);
 }
 
 /**
@@ -63,8 +79,6 @@ export function toNpy(tensor) {
  * @returns {Uint8Array<ArrayBuffer>}
  */
 export function toSafetensors(tensors, metadata) {
-  if (tensors === null || typeof tensors !== 'object')
-    fail('bad-argument', `the tensors are ${show(tensors)}, expected an object with tensors by name`);
   if (metadata && Object.values(metadata).some((text) => typeof text !== 'string'))
     fail('bad-argument', `the metadata is ${show(metadata)}, expected texts by name`);
   let at = 0;

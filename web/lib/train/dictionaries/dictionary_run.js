@@ -76,7 +76,11 @@ export async function* trainDictionary(files, model, text, given) {
     }
     const { weights, active } = await remote.call('dictionaryResult', []);
     const ms = { capture: captureMs, train: performance.now() - started - captureMs };
-    const provenance = { ...order, at, out, from, epochs: o.epochs, tokens: rows, ...(await fingerprintOf(model)) };
+    const { glassformer, name, weights: sum, dtypes, kvDtype } = await model.provenance({ signal });
+    const provenance = {
+      ...{ glassformer, name, weights: sum, dtypes, kvDtype },
+      ...{ ...order, at, out, from, epochs: o.epochs, tokens: rows, ...(await fingerprintOf(model)) },
+    };
     return SparseDictionary.trained(model, { ...o, ...order }, weights, {
       windows: learnt,
       heldOut: windows.slice(learnt.length),
