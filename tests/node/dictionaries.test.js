@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, describe, test } from 'node:test';
-import { Dictionary, create, load } from '../../web/lib/api/index.js';
+import { Dictionary, create, dictionary, load } from '../../web/lib/api/index.js';
 import { readDictionary } from '../../web/lib/train/dictionaries/read_dictionary.js';
 import { reconstruct } from '../../web/lib/train/dictionaries/dictionary_report.js';
 import { refused, serve, top } from './helpers.js';
@@ -33,6 +33,13 @@ const dense = ({ features }, size) => {
   for (const { feature, value } of features) z[feature] = value;
   return z;
 };
+
+/** A dictionary that was written in int8 and read again. */
+const reloaded = async (written, of) =>
+  Dictionary.load(
+    (await written.files({ dtype: 'int8' })).map(({ name, bytes }) => new File([bytes], name)),
+    { model: of },
+  );
 
 describe('a dictionary of SAELens', () => {
   for (const name of names) {
@@ -66,6 +73,30 @@ describe('a dictionary of SAELens', () => {
     });
   }
 
+  for (const name of names) {
+    test(`is written again, for the same features: ${name}`, async () => {
+      const read = await Dictionary.load(`${folder}/${name}/`, { model });
+      const whole = await read.encode(expected.ids);
+      const written = await Promise.all(['f32', 'int8'].map((dtype) => read.files({ dtype })));
+      const [same, small] = await Promise.all(
+        written.map((files) =>
+          Dictionary.load(
+            files.map(({ name, bytes }) => new File([bytes], name)),
+            { model },
+          ),
+        ),
+      );
+      const values = (list) => list.flatMap((position) => dense(position, 24));
+      assert.ok(farthest(values(await same.encode(expected.ids)), values(whole)) < 1e-5);
+      const rounded = (await small.encode(expected.ids)).flatMap(({ features }) =>
+        features.map(({ feature }) => feature),
+      );
+      const exact = whole.flatMap(({ features }) => features.map(({ feature }) => feature));
+      assert.ok(rounded.filter((feature) => exact.includes(feature)).length > 0.8 * exact.length);
+      assert.deepEqual([same.at, same.out, same.architecture], [read.at, read.out, read.architecture]);
+    });
+  }
+
   test('is read from a server, and from the files of a folder', async () => {
     const { url, close } = await serve((request, response) => {
       const path = join(folder, 'topk', request.url.slice(1));
@@ -77,6 +108,24 @@ describe('a dictionary of SAELens', () => {
     );
     for (const source of [url, files]) assert.equal((await Dictionary.load(source)).k, 4);
     close();
+  });
+
+  // Its rows in int8 were read as columns.
+  test('with as many features as values is read by rows where it is stored in int8', async () => {
+    const text = readFileSync(join(top, 'tests/golden/text/stories.txt'), 'utf8').split(/\n\n+/);
+    const stories = await load(join(top, 'weights/stories-1m.gguf'), exact);
+    const at = { at: 'blocks.2.ln2.hook_normalized', out: 'blocks.2.hook_mlp_out' };
+    const options = { ...at, size: 128, k: 6, tokens: 400, epochs: 2, batch: 64, tokenTable: false, threads: 1 };
+    const square = await dictionary(stories, text, options).dictionary();
+    const ids = (await stories.encode(text[1])).slice(0, 20);
+    const [strongest, again] = await Promise.all(
+      [square, await reloaded(square, stories)].map(async (one) =>
+        (await one.encode(ids)).map(({ features: [f] }) => f),
+      ),
+    );
+    strongest.forEach((first, t) => assert.ok(Math.abs((first?.value ?? 0) - (again[t]?.value ?? 0)) < 0.02));
+    assert.equal((await square.files()).length, 2);
+    stories.dispose();
   });
 
   test('of another model is refused', async () => {

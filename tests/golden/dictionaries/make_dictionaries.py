@@ -13,7 +13,7 @@ import types
 
 import torch
 from safetensors.torch import load_file, save_file
-from sae_lens import SAE
+from sae_lens import SAE, BatchTopKTrainingSAE, BatchTopKTrainingSAEConfig
 from sae_lens.saes.sae import SAEMetadata
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -84,6 +84,21 @@ def save(name, architecture, old=False, hook=POINT, out=None, d=D, **fields):
     return sae
 
 
+def batchtopk():
+    """A BatchTopK as SAELens saves it after its training: a JumpReLU."""
+    cfg = BatchTopKTrainingSAEConfig(d_in=D, d_sae=SIZE, k=4, dtype='float64', device='cpu', apply_b_dec_to_input=True,
+                                     metadata=SAEMetadata(model_name='tiny', hook_name=POINT))
+    sae = BatchTopKTrainingSAE(cfg)
+    draw = torch.Generator().manual_seed(11)
+    for key, value in sae.state_dict().items():
+        if value.dim(): value.copy_((torch.randn(value.shape, generator=draw) * (0.3 if key[0] == 'b' else 0.5)).to(torch.float32))
+    sae.topk_threshold.fill_(1.5)
+    sae.save_inference_model(f'{HERE}/batchtopk')
+    tensors = load_file(f'{HERE}/batchtopk/sae_weights.safetensors')
+    save_file({k: v.to(torch.float32) for k, v in tensors.items()}, f'{HERE}/batchtopk/sae_weights.safetensors')
+    return SAE.load_from_disk(f'{HERE}/batchtopk').to(torch.float64)
+
+
 def gemma_scope(sae):
     """The same numbers as a folder of Gemma Scope 2."""
     folder = os.path.join(HERE, 'gemma_scope')
@@ -121,6 +136,7 @@ def main():
         'jumprelu_transcoder': save('jumprelu_transcoder', 'jumprelu_transcoder', **mlp),
         'jumprelu_skip_transcoder': save('jumprelu_skip_transcoder', 'jumprelu_skip_transcoder', **mlp),
     }
+    made['batchtopk'] = batchtopk()
     gemma_scope(made['jumprelu'])
     made['gemma_scope'] = made['jumprelu']
     expected = {'ids': IDS, 'dictionaries': {}, 'edits': []}

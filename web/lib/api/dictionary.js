@@ -165,7 +165,8 @@ export class Dictionary {
 
   /**
    * Its files in SAELens's format, with `provenance` in metadata.glassformer of cfg.json; a token table is a file of
-   * its own. int8: a quarter of the size, for Dictionary.load alone.
+   * its own, and a TopK transcoder is written as a TopK dictionary. int8: a quarter of the size, for Dictionary.load
+   * alone.
    * @param {{dtype?: 'f32' | 'int8'}} [options]
    * @returns {Promise<{name: string, bytes: Uint8Array<ArrayBuffer>}[]>}
    */

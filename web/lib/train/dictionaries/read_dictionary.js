@@ -10,7 +10,8 @@ import { gemmaScopeConfig } from './gemma_scope.js';
 
 /** @import { OpenOptions } from '../../files/opened_files.js' */
 /** @import { DictionaryWeights } from './sparse_dictionary.js' */
-/** Tensors of a file. @typedef {Record<string, {data: Float32Array, shape: number[]}>} Tensors */
+/** Tensors of a file. scaled: it had integers with scales
+ * @typedef {Record<string, {data: Float32Array, shape: number[], scaled?: boolean}>} Tensors */
 
 /**
  * All tensors of a safetensors file, as f32. A tensor of integers of 8 bits has its scales beside it, one for each row.
@@ -35,6 +36,7 @@ async function tensorsOf(opener, file) {
     const cols = scaled.data.length / data.length;
     if (!Number.isInteger(cols)) fail('bad-shape', `${r.name}: ${name} has ${data.length} values`);
     for (let i = 0; i < scaled.data.length; i++) scaled.data[i] *= data[Math.floor(i / cols)];
+    scaled.scaled = true;
     delete tensors[name];
   }
   return tensors;

@@ -80,14 +80,6 @@ function need(where, tensors, name, shape) {
 }
 
 /**
- * Whether W_enc is stored by features already, with scales (int8).
- * @param {Tensors} tensors
- * @param {number} dIn
- * @param {number} size
- */
-const isByFeature = (tensors, dIn, size) => dIn !== size && String(tensors.W_enc?.shape) === String([size, dIn]);
-
-/**
  * Divide decoder rows by their lengths, and multiply what comes before by them: a TopK that rescales chooses by the
  * product, and then computes with the same function.
  * @param {number} size
@@ -150,13 +142,13 @@ function foldInputBias({ size, dIn, wEnc, vectors, bDec }) {
 export function weightsOf(where, given, tensors, tables) {
   const cfg = newest(given);
   const { architecture, d_in: dIn, d_sae: size, normalize_activations: norm = 'none' } = cfg;
+  const meta = cfg.metadata ?? {};
   const made = Object.hasOwn(ARCHITECTURES, architecture)
-    ? ARCHITECTURES[architecture]
+    ? ARCHITECTURES[architecture === 'topk' && meta.hook_name_out ? 'topk_transcoder' : architecture]
     : fail(
         'unsupported',
         `${where}: the architecture is ${show(architecture)}, expected ${Object.keys(ARCHITECTURES).join(', ')}`,
       );
-  const meta = cfg.metadata ?? {};
   const dOut = made.out ? cfg.d_out : dIn;
   for (const [key, value] of Object.entries({ d_in: dIn, d_sae: size, d_out: dOut }))
     if (!Number.isInteger(value) || value < 1) fail('bad-config', `${where}: ${key} is ${show(value)}`);
@@ -164,7 +156,7 @@ export function weightsOf(where, given, tensors, tables) {
     fail('unsupported', `${where}: normalize_activations is ${show(norm)}`);
   if (made.kind === 'topk' && !(Number.isInteger(cfg.k) && cfg.k >= 1 && cfg.k <= size))
     fail('bad-config', `${where}: k is ${show(cfg.k)}`);
-  const wEnc = isByFeature(tensors, dIn, size)
+  const wEnc = tensors.W_enc?.scaled // integers are stored by feature
     ? need(where, tensors, 'W_enc', [size, dIn])
     : transposed(need(where, tensors, 'W_enc', [dIn, size]), dIn, size);
   const wDec = need(where, tensors, 'W_dec', [size, dOut]);
@@ -184,7 +176,8 @@ export function weightsOf(where, given, tensors, tables) {
   const w = {
     at: pointOf(where, meta.hook_name),
     out: made.out ? pointOf(where, meta.hook_name_out) : null,
-    architecture: made.out ? architecture : made.kind === 'relu' ? 'standard' : made.kind,
+    architecture:
+      made.kind === 'topk' ? 'topk' : made.out ? architecture : made.kind === 'relu' ? 'standard' : made.kind,
     dIn,
     dOut,
     size,

@@ -1,10 +1,10 @@
 // write_dictionary.js - writes a dictionary in SAELens's format: cfg.json and sae_weights.safetensors
 //
-// SAELens 6 reads what is written here (sae_lens/saes/sae.py and topk_sae.py). It has no token table: that is a file of
-// its own, token_table.safetensors, and the dictionary describes what is left after it. With int8 the matrices are
+// SAELens 6 reads what is written here (sae_lens/saes). It has no token table: that is a file of its own,
+// token_table.safetensors, and the dictionary describes what is left after it. It has no TopK transcoder either: one
+// whose input is as wide as its output is written as a TopK with hook_name_out. With int8 the matrices are
 // rounded row by row, `NAME.scale` beside them, which this package alone reads.
 import { oneOf, checkedOptions } from '../../base/checks.js';
-import { fail } from '../../base/errors.js';
 import { toSafetensors } from '../../files/bytes/tensor_files.js';
 
 /** @import { Model } from '../../api/model.js' */
@@ -43,28 +43,30 @@ function rounded(x, cols) {
   return { data, scale };
 }
 
+/** normalize_activations, by the norm of DictionaryWeights. */
+const NORMS = ['none', 'constant_norm_rescale', 'layer_norm'];
+
 /**
  * The configuration, with the provenance in metadata.glassformer.
  * @param {DictionaryWeights} w
  * @param {Model | null} model
  */
-function configOf({ at, out, architecture, dIn, dOut, size, k, from, provenance }, model) {
+function configOf({ at, out, architecture, dIn, dOut, size, k, from, norm, afterGain, provenance }, model) {
   return {
-    architecture: out ? 'topk_transcoder' : architecture,
+    architecture: k ? (out && dIn !== dOut ? 'topk_transcoder' : 'topk') : architecture,
     d_in: dIn,
     d_sae: size,
     ...(out && { d_out: dOut }),
     dtype: 'float32',
     device: 'cpu',
     apply_b_dec_to_input: false,
-    normalize_activations: 'none',
+    normalize_activations: NORMS[norm],
     reshape_activations: /hook_z$/.test(at) ? 'hook_z' : 'none',
-    k,
-    rescale_acts_by_decoder_norm: false,
+    ...(k && { k, rescale_acts_by_decoder_norm: false }),
     metadata: {
       sae_lens_version: SAE_LENS,
       model_name: provenance.model_name ?? 'glassformer',
-      hook_name: at,
+      hook_name: afterGain ? at.replace('ln2.hook_normalized', 'mlp.hook_in') : at,
       ...(out && { hook_name_out: out }),
       hook_head_index: null,
       prepend_bos: true,
@@ -76,15 +78,24 @@ function configOf({ at, out, architecture, dIn, dOut, size, k, from, provenance 
 }
 
 /**
- * @param {DictionaryWeights} w  of the architecture topk
+ * Biases and thresholds, by SAELens's names.
+ * @param {DictionaryWeights} w
+ * @returns {Record<string, Float32Array>}
+ */
+function vectorsOf({ architecture, size, vectors, bDec }) {
+  const part = (/** @type {number} */ i) => vectors.slice(i * size, (i + 1) * size);
+  if (architecture === 'gated') return { b_gate: part(0), r_mag: part(2).map(Math.log), b_mag: part(3), b_dec: bDec };
+  return { b_enc: part(0), b_dec: bDec, ...(architecture.startsWith('jumprelu') && { threshold: part(1) }) };
+}
+
+/**
+ * @param {DictionaryWeights} w
  * @param {Model | null} model
  * @param {{dtype?: 'f32' | 'int8'}} [options]
  * @returns {{name: string, bytes: Uint8Array<ArrayBuffer>}[]}
  */
 export function writeDictionary(w, model, options = {}) {
   const { dtype = 'f32' } = checkedOptions('files', options, { dtype: oneOf('f32', 'int8') });
-  if (w.architecture !== 'topk' || w.norm || w.skip)
-    fail('unsupported', `a dictionary of the architecture ${w.architecture} is not written: its own files are`);
   const { dIn, dOut, size } = w;
   /** @type {Record<string, any>} */
   const tensors = {};
@@ -107,8 +118,8 @@ export function writeDictionary(w, model, options = {}) {
     tensors.W_enc = { data: transposed(w.wEnc, size, dIn), shape: [dIn, size] };
     tensors.W_dec = { data: w.wDec, shape: [size, dOut] };
   }
-  tensors.b_enc = { data: w.vectors.slice(0, size), shape: [size] };
-  tensors.b_dec = { data: w.bDec, shape: [dOut] };
+  for (const [name, data] of Object.entries(vectorsOf(w))) tensors[name] = { data, shape: [data.length] };
+  if (w.skip) tensors.W_skip = { data: w.skip, shape: [dOut, dIn] };
   for (const [name, table, d] of /** @type {[string, Float32Array | null, number][]} */ ([
     ['table', w.tableIn, dIn],
     ['table_out', w.tableOut, dOut],
