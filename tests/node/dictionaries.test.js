@@ -7,6 +7,9 @@ import { after, describe, test } from 'node:test';
 import { Dictionary, create, dictionary, load } from '../../web/lib/api/index.js';
 import { readDictionary } from '../../web/lib/train/dictionaries/read_dictionary.js';
 import { reconstruct } from '../../web/lib/train/dictionaries/dictionary_report.js';
+import { SparseDictionary } from '../../web/lib/train/dictionaries/sparse_dictionary.js';
+import { randomOf } from '../../web/lib/train/masked_tokens.js';
+import { toSafetensors } from '../../web/lib/files/bytes/tensor_files.js';
 import { refused, serve, top } from './helpers.js';
 
 const folder = join(top, 'tests/golden/dictionaries');
@@ -33,6 +36,21 @@ const dense = ({ features }, size) => {
   for (const { feature, value } of features) z[feature] = value;
   return z;
 };
+
+/** The files of a gated dictionary whose rows have 64 values. */
+function wideGated() {
+  const random = randomOf(9);
+  const tensor = (...shape) => ({
+    shape,
+    data: Float32Array.from({ length: shape.reduce((a, b) => a * b) }, () => random() - 0.5),
+  });
+  const [d, size] = [64, 48];
+  const vectors = Object.fromEntries(['b_gate', 'b_mag', 'r_mag'].map((name) => [name, tensor(size)]));
+  const tensors = { W_enc: tensor(d, size), W_dec: tensor(size, d), b_dec: tensor(d), ...vectors };
+  const metadata = { sae_lens_version: '6.54.12', hook_name: 'blocks.0.hook_resid_post' };
+  const cfg = { architecture: 'gated', d_in: d, d_sae: size, apply_b_dec_to_input: false, metadata };
+  return [new File([JSON.stringify(cfg)], 'cfg.json'), new File([toSafetensors(tensors)], 'sae_weights.safetensors')];
+}
 
 /** A dictionary that was written in int8 and read again. */
 const reloaded = async (written, of) =>
@@ -124,8 +142,26 @@ describe('a dictionary of SAELens', () => {
       ),
     );
     strongest.forEach((first, t) => assert.ok(Math.abs((first?.value ?? 0) - (again[t]?.value ?? 0)) < 0.02));
-    assert.equal((await square.files()).length, 2);
     stories.dispose();
+  });
+
+  test('in q8_0 is kept in 8 bits, and encodes as the engine does with rows in f32', async () => {
+    const files = wideGated();
+    const wide = await create({ vocab_size: 30, d_model: 64, n_layers: 1, n_heads: 2 }, { ...exact, seed: 4 });
+    const [ids, dtype] = [[1, 7, 3, 29, 12, 5, 5, 2], 'q8_0'];
+    const packed = await Dictionary.load(files, { model: wide, dtype });
+    const plain = new SparseDictionary({ ...(await readDictionary(files, {})), dtype }, wide);
+    const found = await packed.encode(ids);
+    assert.ok(found.flatMap(({ features }) => features).length > 20);
+    assert.deepEqual(found, await plain.encode(plain, ids));
+    const { direction } = await packed.feature(3);
+    const { direction: whole } = await plain.feature(3);
+    const most = whole.reduce((a, b) => Math.max(a, Math.abs(b)), 0);
+    assert.ok(farthest(Array.from(direction), Array.from(whole)) <= (0.501 * most) / 127);
+    assert.ok(plain.weights.wDec instanceof Float32Array);
+    plain.pack();
+    assert.deepEqual([plain.weights.wDec.q.length, plain.weights.wEnc.q.length], [48 * 64, 48 * 64]);
+    wide.dispose();
   });
 
   test('of another model is refused', async () => {

@@ -67,7 +67,8 @@ export class Dictionary {
    *   'hf:owner/name[@revision][/folder]'; or its files
    * @param {{model?: Model, dtype?: 'f32' | 'f16' | 'q8_0'} & Pick<import('./index.js').LoadOptions,
    *   'fetch' | 'signal' | 'token' | 'headers' | 'hfEndpoint'>} [options]  model: the one that it describes, which is
-   *   compared with it; dtype: of the encoder in the engine, default f32
+   *   compared with it; dtype: of the encoder in the engine, default f32; with q8_0 the matrices outside it have 8
+   *   bits, too
    * @returns {Promise<Dictionary>}
    * @throws {GlassformerError} `bad-file` for a dictionary of another model, `unsupported`, `not-found`, and the errors
    *   of `load` for files

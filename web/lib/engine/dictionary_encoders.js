@@ -2,7 +2,10 @@
 //
 // Same rules as instance.js: a view is created, used and dropped within one function, and results are copies.
 
+import { rowOf } from './stored_rows.js';
+
 /** @import { Engine } from './engine.js' */
+/** @import { StoredRows } from './stored_rows.js' */
 /** @import { Place } from './engine_captures.js' */
 /**
  * The encoder of a dictionary: struct gf_features_spec in src/glassformer.h says what it computes.
@@ -13,7 +16,7 @@
  * @property {number} k
  * @property {number} from
  * @property {number} norm
- * @property {Float32Array} w        [size, d]
+ * @property {StoredRows} w        [size, d]
  * @property {Float32Array} vectors  bias, threshold, gain and magnitude, [4, size]
  * @property {Float32Array | null} table  [vocab_size, d]
  */
@@ -35,7 +38,7 @@ export function openFeatures(e, { d, size, dtype, k, from, norm, w, vectors, tab
   const f = e.pointer(e.x.gf_features_open(at, e.error));
   for (let i = 0; i < size; i++) {
     const row = e.scratch(4 * d);
-    new Float32Array(e.memory.buffer, row, d).set(w.subarray(i * d, (i + 1) * d));
+    new Float32Array(e.memory.buffer, row, d).set(rowOf(w, i, d));
     e.x.gf_features_put(f, i, row);
   }
   new Float32Array(e.memory.buffer, e.x.gf_features_vectors(f) >>> 0, 4 * size).set(vectors);

@@ -5,11 +5,11 @@ import { fail } from '../../base/errors.js';
  * @param {Uint8Array} bytes  from the beginning of their buffer
  * @param {string} dtype      f32, f16, bf16, q8_0, or I8
  * @param {string} what
- * @returns {Float32Array}
+ * @returns {Float32Array} of f32: the same memory
  */
 export function floatsOf(bytes, dtype, what) {
   const v = new DataView(bytes.buffer);
-  if (dtype === 'f32') return Float32Array.from({ length: bytes.length / 4 }, (_, i) => v.getFloat32(4 * i, true));
+  if (dtype === 'f32') return new Float32Array(bytes.buffer, 0, bytes.length / 4); // little-endian, as wasm
   if (dtype === 'f16')
     return Float32Array.from({ length: bytes.length / 2 }, (_, i) => fromHalf(v.getUint16(2 * i, true)));
   if (dtype === 'q8_0')

@@ -12,5 +12,6 @@ export async function loadDictionary(source, { model, dtype, fetch, signal, hfEn
   const weights = await readDictionary(source, { fetch: loadFetch(source, rest, fetch), signal, hfEndpoint });
   const made = new SparseDictionary({ ...weights, dtype }, null);
   if (model) await made.attach(model);
+  if (dtype === 'q8_0') made.pack();
   return made;
 }

@@ -1,6 +1,7 @@
 // dictionary_model.js - what a dictionary needs to know of its model: which one it is, and the norms before its MLPs
 import { Sha256 } from '../../files/transfer/sha256.js';
 import { fail } from '../../base/errors.js';
+import { wholeRows } from '../../engine/stored_rows.js';
 
 /** @import { Model } from '../../api/model.js' */
 /** @import { DictionaryWeights } from './sparse_dictionary.js' */
@@ -64,7 +65,8 @@ export async function gainOf(model, at) {
  * @param {{gain: Float32Array, bias: Float32Array | null}} norm
  */
 export function foldGain(w, { gain, bias }) {
-  const { dIn, dOut, size, wEnc, vectors, skip, bDec } = w;
+  const { dIn, dOut, size, vectors, skip, bDec } = w;
+  const wEnc = wholeRows(w.wEnc, dIn);
   for (let i = 0; i < size; i++) {
     let sum = 0;
     for (let c = 0; c < dIn; c++) {
@@ -79,5 +81,6 @@ export function foldGain(w, { gain, bias }) {
       if (bias) bDec[o] += skip[o * dIn + c] * bias[c];
       skip[o * dIn + c] *= gain[c];
     }
+  w.wEnc = wEnc;
   w.afterGain = false;
 }

@@ -1,4 +1,5 @@
 // dictionary_report.js - what a dictionary explains of held-out text, beside simpler descriptions of the same size
+import { rowOf } from '../../engine/stored_rows.js';
 import { addBaselines } from './dictionary_baselines.js';
 import { captureRows } from './dictionary_windows.js';
 
@@ -43,8 +44,10 @@ export function reconstruct(w, { start, index, value }, ids, x) {
     const row = x.subarray((t - from) * dIn, (t - from + 1) * dIn);
     const [mean, unit] = scaleOf(w, row);
     for (let c = 0; c < dOut; c++) to[c] = bDec[c];
-    for (let e = start[t]; e < start[t + 1]; e++)
-      for (let c = 0; c < dOut; c++) to[c] += value[e] * wDec[index[e] * dOut + c];
+    for (let e = start[t]; e < start[t + 1]; e++) {
+      const direction = rowOf(wDec, index[e], dOut);
+      for (let c = 0; c < dOut; c++) to[c] += value[e] * direction[c];
+    }
     for (let c = 0; c < dOut; c++) {
       to[c] = to[c] * unit + mean + (table ? table[ids[t] * dOut + c] : 0);
       if (skip) for (let i = 0; i < dIn; i++) to[c] += skip[c * dIn + i] * row[i];

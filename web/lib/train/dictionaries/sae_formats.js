@@ -121,7 +121,7 @@ function vectorsOf(where, tensors, kind, size) {
 
 /**
  * Subtract from all biases what the decoder's bias adds to the products: x - b_dec is encoded.
- * @param {DictionaryWeights} w
+ * @param {DictionaryWeights & {wEnc: Float32Array}} w
  */
 function foldInputBias({ size, dIn, wEnc, vectors, bDec }) {
   for (let i = 0; i < size; i++) {
@@ -172,7 +172,7 @@ export function weightsOf(where, given, tensors, tables) {
     if (found && found.shape[1] !== d) fail('bad-shape', `${where}: ${name} has the shape [${found.shape}]`);
     return found?.data ?? null;
   };
-  /** @type {DictionaryWeights} */
+  /** @type {DictionaryWeights & {wEnc: Float32Array}} */
   const w = {
     at: pointOf(where, meta.hook_name),
     out: made.out ? pointOf(where, meta.hook_name_out) : null,

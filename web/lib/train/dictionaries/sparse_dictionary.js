@@ -1,14 +1,17 @@
 // sparse_dictionary.js - a sparse dictionary of a model's activations: what the public class Dictionary delegates to
 import { fail, show } from '../../base/errors.js';
+import { packRows, rowOf, wholeRows } from '../../engine/stored_rows.js';
 import { ActiveFeatures } from './active_features.js';
 import { captureRows, windowsOf, textsOf } from './dictionary_windows.js';
 import { foldGain, gainOf, requireModel } from './dictionary_model.js';
 
 /** @import { Model } from '../../api/model.js' */
 /** @import { Encoder } from '../../engine/dictionary_encoders.js' */
+/** @import { StoredRows } from '../../engine/stored_rows.js' */
 /**
  * The weights of a dictionary, in one form for all architectures (struct gf_features_spec in src/glassformer.h), with
- * biases of the input, normalisations of the decoder and scales folded in. dtype: of the encoder in the engine
+ * biases of the input, normalisations of the decoder and scales folded in. dtype: of the encoder in the engine; with
+ * q8_0 both matrices are packed here, too
  * @typedef {object} DictionaryWeights
  * @property {string} at
  * @property {string | null} out   a transcoder: the point that is reconstructed
@@ -21,9 +24,9 @@ import { foldGain, gainOf, requireModel } from './dictionary_model.js';
  * @property {0 | 1 | 2} norm
  * @property {boolean} afterGain   it reads the values after the norm's gain and bias, which `attach` folds in
  * @property {string} dtype
- * @property {Float32Array} wEnc   [size, dIn]
+ * @property {StoredRows} wEnc   [size, dIn]
  * @property {Float32Array} vectors  bias, threshold, gain, magnitude [4, size]
- * @property {Float32Array} wDec   [size, dOut]
+ * @property {StoredRows} wDec   [size, dOut]
  * @property {Float32Array} bDec   [dOut]
  * @property {Float32Array | null} tableIn   [vocab_size, dIn]
  * @property {Float32Array | null} tableOut  [vocab_size, dOut], of a transcoder
@@ -111,7 +114,14 @@ export class SparseDictionary {
     const { at, out, dOut } = this.weights;
     if (out)
       fail('unsupported', `${where}: a transcoder reads ${at} and writes ${out}: its features cannot be edited there`);
-    return { at, direction: this.weights.wDec.slice(feature * dOut, (feature + 1) * dOut) };
+    return { at, direction: rowOf(this.weights.wDec, feature, dOut) };
+  }
+
+  /** Keep the matrices in 8 bits. */
+  pack() {
+    const { wEnc, wDec, dIn, dOut } = this.weights;
+    this.weights.wEnc = packRows(wholeRows(wEnc, dIn), dIn);
+    this.weights.wDec = packRows(wholeRows(wDec, dOut), dOut);
   }
 
   /** @param {() => void} drop  frees the encoder of an engine */
@@ -167,7 +177,7 @@ export class SparseDictionary {
     if (!Number.isInteger(feature) || feature < 0 || feature >= size)
       fail('bad-argument', `feature is ${show(feature)}, the dictionary has ${size}`);
     const model = this.#require();
-    const direction = wDec.slice(feature * dOut, (feature + 1) * dOut);
+    const direction = rowOf(wDec, feature, dOut);
     const tokenizer = model.tokenizer && (await model.tokenizer);
     const text = (/** @type {number} */ id) => tokenizer?.idToText(id) ?? '';
     const isStream = dOut === model.config.dModel;

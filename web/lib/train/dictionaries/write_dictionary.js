@@ -5,6 +5,7 @@
 // whose input is as wide as its output is written as a TopK with hook_name_out. With int8 the matrices are
 // rounded row by row, `NAME.scale` beside them, which this package alone reads.
 import { oneOf, checkedOptions } from '../../base/checks.js';
+import { wholeRows } from '../../engine/stored_rows.js';
 import { toSafetensors } from '../../files/bytes/tensor_files.js';
 
 /** @import { Model } from '../../api/model.js' */
@@ -97,6 +98,7 @@ function vectorsOf({ architecture, size, vectors, bDec }) {
 export function writeDictionary(w, model, options = {}) {
   const { dtype = 'f32' } = checkedOptions('files', options, { dtype: oneOf('f32', 'int8') });
   const { dIn, dOut, size } = w;
+  const [wEnc, wDec] = [wholeRows(w.wEnc, dIn), wholeRows(w.wDec, dOut)];
   /** @type {Record<string, any>} */
   const tensors = {};
   /** @type {Record<string, any>} */
@@ -112,11 +114,11 @@ export function writeDictionary(w, model, options = {}) {
     to[`${name}.scale`] = { data: scale, shape: [scale.length] };
   };
   if (dtype === 'int8') {
-    put(tensors, 'W_enc', w.wEnc, dIn);
-    put(tensors, 'W_dec', w.wDec, dOut);
+    put(tensors, 'W_enc', wEnc, dIn);
+    put(tensors, 'W_dec', wDec, dOut);
   } else {
-    tensors.W_enc = { data: transposed(w.wEnc, size, dIn), shape: [dIn, size] };
-    tensors.W_dec = { data: w.wDec, shape: [size, dOut] };
+    tensors.W_enc = { data: transposed(wEnc, size, dIn), shape: [dIn, size] };
+    tensors.W_dec = { data: wDec, shape: [size, dOut] };
   }
   for (const [name, data] of Object.entries(vectorsOf(w))) tensors[name] = { data, shape: [data.length] };
   if (w.skip) tensors.W_skip = { data: w.skip, shape: [dOut, dIn] };
