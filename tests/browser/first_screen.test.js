@@ -9,25 +9,11 @@ import { visit } from './built_page.js';
 import { top, withModel } from './expected.js';
 import { STORY, atLeast, counts, openCandidates, openView, resting, runPrompt, says } from './page_parts.js';
 import { quiet } from './quiet.js';
+import { MOST, shiftsOf, watchShifts } from './shifts.js';
 
 const HEIGHT = { 390: 844, 820: 1180 };
-const MOST = 0.02; // layout shift of a whole story, all shifts added up
 const TOKENS = 160; // of the longest story
 const SOME = 40; // tokens, by which every card has been filled and lines have been added
-
-/** Runs in a page before its scripts: collects layout shifts that no input caused. */
-function watchShifts() {
-  window.shifts = [];
-  const name = (/** @type {any} */ node) => {
-    const element = node?.nodeType === Node.TEXT_NODE ? node.parentElement : node;
-    return element ? `${element.tagName.toLowerCase()}.${element.getAttribute('class') ?? ''}` : 'removed';
-  };
-  new PerformanceObserver((list) => {
-    for (const entry of /** @type {any[]} */ (list.getEntries()))
-      if (!entry.hadRecentInput)
-        window.shifts.push({ value: entry.value, of: entry.sources.map((source) => name(source.node)) });
-  }).observe({ type: 'layout-shift', buffered: true });
-}
 
 /** A story is at its end. */
 const finished = (page) => says(page, '.go', /Run again/);
@@ -51,16 +37,11 @@ async function shiftOf(width, how, read) {
     prepare: (page) => page.addInitScript(watchShifts),
   });
   await read(page);
-  await page.waitForTimeout(200); // the observer is told once a frame
-  const shifts = await page.evaluate(() => window.shifts);
+  const { sum, worst } = await shiftsOf(page);
   const tokens = await page.locator('.tok:not(.given)').count();
   assert.deepEqual(complaints, []);
   await close();
-  const worst = shifts
-    .sort((a, b) => b.value - a.value)
-    .slice(0, 4)
-    .map(({ value, of }) => `${value.toFixed(4)} ${of.join(' ')}`);
-  return { width, tokens, sum: shifts.reduce((sum, { value }) => sum + value, 0), worst };
+  return { width, tokens, sum, worst };
 }
 
 /** All widths at the same time, since a story at reading speed takes as long as it takes to read. */

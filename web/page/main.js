@@ -6,7 +6,7 @@ import { initialState } from './state/store/state.js';
 import { createNavigation } from './state/place/browser_history.js';
 import { observed } from './state/store/observed.js';
 import { keepOffline, savesData } from './state/place/offline.js';
-import { openPage } from './state/place/opening.js';
+import { openPage, takeAddress } from './state/place/opening.js';
 import { preparePrinting } from './state/place/printing.js';
 import { createRun } from './state/calls/run.js';
 import { keepHeadInStack } from './state/calls/shown_attention.js';
@@ -25,6 +25,7 @@ const run = createRun(store);
 keepHeadInStack(store);
 preparePrinting(store);
 const go = createNavigation(store);
+const asked = takeAddress(store);
 
 const place = /** @type {HTMLElement} */ (document.querySelector('#page'));
 place.replaceChildren(); // the first line of index.html
@@ -32,7 +33,7 @@ mount(App, {
   target: place,
   context: contextOf({ page: observed(store), set: store.set, run, go, store }),
 });
-await openPage(store, run);
+await openPage(store, run, asked);
 
 // From here on the page opens without a network. No file is fetched twice at once. The labs are left to the service worker.
 const { labs: _, ...views } = VIEW_CODE;

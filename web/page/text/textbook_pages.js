@@ -25,6 +25,9 @@ export const TEXTBOOK = [...TO_ATTENTION, ...TO_TOKEN];
 /** The pages that the loaded model has. @param {State} s */
 export const pagesOf = (s) => (s.run.model ? TEXTBOOK.filter((page) => page.when?.(s.run.model?.config) ?? true) : []);
 
+/** What the map has before any model is there: the pages of a decoder. */
+export const PAGES_OF_DECODER = TEXTBOOK.filter(({ id }) => id !== 'cross');
+
 /** The pages as a map: what a token passes, in order, and what is true of all of it. @type {{ title: string, ids: string[] }[]} */
 export const MAP = [
   { title: say`From text to vectors`, ids: ['token', 'embedding', 'position'] },

@@ -37,7 +37,8 @@ let coming; // the fonts
 
 /**
  * The fonts, once. They come after the first text, which they would delay on a slow line; a visitor who returns has them.
- * Where more than a few words are read by then they wait until the visitor does something: under a text nothing moves.
+ * Where more than a few words are read by then, of a text or of another view, they wait until the visitor does something:
+ * under a text nothing moves.
  * @param {Store} store
  */
 function fonts({ state, set }) {
@@ -48,7 +49,8 @@ function fonts({ state, set }) {
       document.documentElement.dataset.fonts = '';
       set({ view: { fonts: true } });
     };
-    if (state.text.tokens.filter((t) => !t.given).length <= FEW) apply();
+    const reads = state.view.id === 'write' ? state.text.tokens.filter((t) => !t.given).length > FEW : state.run.model;
+    if (!reads) apply();
     else for (const type of ['click', 'keydown']) addEventListener(type, apply, { once: true });
   };
   return (coming ??= fetched());
@@ -108,15 +110,21 @@ async function openFirst(store, run, asked) {
   if (none()) store.set({ run: { offer: LARGER } });
 }
 
-/**
- * @param {Store} store
- * @param {Run} run
- */
-export async function openPage(store, run) {
+/** What the address holds becomes the state; components that are made after it begin in the view that it names. @param {Store} store */
+export function takeAddress(store) {
   openTypedAddress();
   const asked = applicable(readAddress(location.hash));
   store.set(asked.state);
   store.set({ view: { note: asked.note } });
+  return asked;
+}
+
+/**
+ * @param {Store} store
+ * @param {Run} run
+ * @param {ReturnType<typeof readAddress>} asked  by the address
+ */
+export async function openPage(store, run, asked) {
   const visitor = watchVisitor(location.hash.length > 1 && asked.asks);
   if (navigator.serviceWorker?.controller) void fonts(store);
   await openFirst(store, run, asked);
