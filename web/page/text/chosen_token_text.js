@@ -2,7 +2,7 @@
 // the text to the next word
 import { normsBefore, rotates } from '../state/facts/architecture.js';
 import { say } from '../state/base/language.js';
-import { figures, int, percent, quoted, sentences } from './format.js';
+import { figures, int, keysSaid, percent, quoted, sentences } from './format.js';
 
 /** @typedef {NonNullable<Awaited<ReturnType<import('../views/learn/token_facts.js').readFacts>>>} Facts */
 
@@ -26,12 +26,15 @@ const SENTENCES = {
     rotates(c, layer) && say`Query and key are rotated by angles that grow with the position, here ${position}.`,
   ],
   softmax: ({ layer, head, keys, attended }) => [
-    say`Head ${head + 1} of layer ${layer + 1} compares the query with ${keys === 1 ? say`1 key` : say`${int(keys)} keys`}.`,
+    say`Head ${head + 1} of layer ${layer + 1} compares the query with ${keysSaid(keys)}.`,
     say`Largest weights: ${attended.map((t) => `${percent(t.weight)} ${quoted(t)}`).join(', ')}.`,
   ],
   mix: ({ norms }) => [from(norms.pre, norms.mid)],
   ffn: ({ active, norms }) => [
-    active && say`${int(active[0])} of ${int(active[1])} neurons are above zero after the activation.`,
+    active &&
+      (active[0] === 1
+        ? say`1 of ${int(active[1])} neurons is above zero after the activation.`
+        : say`${int(active[0])} of ${int(active[1])} neurons are above zero after the activation.`),
     from(norms.mid ?? norms.pre, norms.post),
   ],
   stream: ({ config: c, layer, norms }) => [

@@ -2,7 +2,7 @@
 import { hasFfn, hasTwoStacks, isGated, rotates, rotatesAnywhere, scoreScale } from '../state/facts/architecture.js';
 import { isSpecial } from '../state/facts/special_tokens.js';
 import { ACTIVATIONS, FFN_NAMES, activationOf, shortTitle } from './ffn_text.js';
-import { int, sentences } from './format.js';
+import { int, sentences, tokensSaid } from './format.js';
 import { factor } from './stage_formulas.js';
 import { say } from '../state/base/language.js';
 
@@ -56,8 +56,8 @@ export const activation = (c) =>
 export function windows(c) {
   if (!c.slidingWindow) return '';
   return c.windowLayers?.length
-    ? say`In some layers a sliding window leaves only the last ${int(c.slidingWindow)} tokens, the token itself among them.`
-    : say`A sliding window leaves only the last ${int(c.slidingWindow)} tokens, the token itself among them.`;
+    ? say`In some layers a sliding window leaves only the last ${tokensSaid(c.slidingWindow)}, the token itself among them.`
+    : say`A sliding window leaves only the last ${tokensSaid(c.slidingWindow)}, the token itself among them.`;
 }
 
 /** How the next stage changes the scores. */

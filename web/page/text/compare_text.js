@@ -14,7 +14,7 @@ import {
   rotatesAnywhere,
 } from '../state/facts/architecture.js';
 import { FFN_NAMES, NORM_NAMES } from './ffn_text.js';
-import { int, si } from './format.js';
+import { int, si, tokensSaid } from './format.js';
 import { say } from '../state/base/language.js';
 
 /**
@@ -211,7 +211,7 @@ export const COMPARE = {
   differ: say`What differs`,
   /** @param {number} most parameters */
   tooLarge: (most) => say`Up to ${si(most)} parameters can be made here.`,
-  cache: (tokens) => say`kv cache of ${tokens} tokens, f16`,
+  cache: (tokens) => say`kv cache of ${tokensSaid(tokens)}, f16`,
 };
 /** What positions add to the embedding. */
 const ADDED = { learned: say` + learned positions`, sinusoidal: say` + sinusoids` };

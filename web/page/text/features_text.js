@@ -1,5 +1,5 @@
 // features_text.js - sentences of the view Features: sparse dictionaries, shipped, trained here, and those of others
-import { bytes, figures, int, percent, sentences } from './format.js';
+import { bytes, figures, int, percent, sentences, tokensSaid } from './format.js';
 import { say } from '../state/base/language.js';
 
 export const FEATURES_WORDS = {
@@ -135,7 +135,7 @@ export const TRAIN_DICTIONARY = {
     capture: (at) => say`The texts are read: ${progress(at)}.`,
     train: (at) => say`The dictionary learns: ${progress(at)}.`,
     done: ({ of }) => say`Done, ${int(of)} tokens in five passes. Its features are above.`,
-    stopped: ({ tokens }) => say`Stopped after ${int(tokens)} tokens. Nothing was kept.`,
+    stopped: ({ tokens }) => say`Stopped after ${tokensSaid(tokens)}. Nothing was kept.`,
   },
   learnt: say`tokens learnt from`,
   fvu: say`variance unexplained`,
@@ -147,7 +147,9 @@ export const TRAIN_DICTIONARY = {
   countsSaid: (l0, dead) =>
     say`Active features per token, ${figures(l0)}, and features that are never active, ${int(dead)}`,
   report: (tokens, loss, dead) =>
-    say`On ${int(tokens)} held-out tokens, where the model’s own loss is ${figures(loss)} nats per token; ${int(dead)} features are active at none of them`,
+    dead === 1
+      ? say`On ${int(tokens)} held-out tokens, where the model’s own loss is ${figures(loss)} nats per token; 1 feature is active at none of them`
+      : say`On ${int(tokens)} held-out tokens, where the model’s own loss is ${figures(loss)} nats per token; ${int(dead)} features are active at none of them`,
   description: say`described by`,
   loss: say`loss with it in place`,
   /** @type {Record<'dictionary' | 'table' | 'random' | 'mean', string>} */

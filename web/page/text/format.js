@@ -51,5 +51,20 @@ export const headsSaid = (n) => (n === 1 ? say`1 head` : say`${int(n)} heads`);
 /** @type {(n: number) => string} */
 export const layersSaid = (n) => (n === 1 ? say`1 layer` : say`${int(n)} layers`);
 
+/** @type {(n: number) => string} */
+export const queriesSaid = (n) => (n === 1 ? say`1 query` : say`${int(n)} queries`);
+/** @type {(n: number) => string} */
+export const keysSaid = (n) => (n === 1 ? say`1 key` : say`${int(n)} keys`);
+/** @type {(n: number) => string} */
+export const positionsSaid = (n) => (n === 1 ? say`1 position` : say`${int(n)} positions`);
+/** @type {(n: number) => string} */
+export const rowsSaid = (n) => (n === 1 ? say`1 row` : say`${int(n)} rows`);
+/** @type {(n: number) => string} */
+export const tensorsSaid = (n) => (n === 1 ? say`1 tensor` : say`${int(n)} tensors`);
+/** @type {(n: number) => string} */
+export const stepsSaid = (n) => (n === 1 ? say`1 step` : say`${int(n)} steps`);
+/** @type {(n: number) => string} */
+export const charactersSaid = (n) => (n === 1 ? say`1 character` : say`${int(n)} characters`);
+
 /** Sentences after each other; what is false or empty is left out. @param {(string | false | null | undefined | 0)[]} list */
 export const sentences = (list) => list.filter(Boolean).join(say` `);

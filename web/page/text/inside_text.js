@@ -2,7 +2,7 @@
 // counted from 1 here, and from 0 only in the names of points.
 
 import { hasAlibi, hasDistanceBias, scoreScale } from '../state/facts/architecture.js';
-import { headsSaid, layersSaid, quoted } from './format.js';
+import { headsSaid, keysSaid, layersSaid, queriesSaid, quoted } from './format.js';
 import { factor } from './stage_formulas.js';
 import { say } from '../state/base/language.js';
 
@@ -75,7 +75,7 @@ export const ATTENTION = {
     })[stack],
   /** @param {any} c configuration */
   shape: (c, stage, queries, keys) =>
-    say`${stagesOf(c).find(({ key }) => key === stage)?.title} [${queries} queries, ${keys} keys]`,
+    say`${stagesOf(c).find(({ key }) => key === stage)?.title} [${queriesSaid(queries)}, ${keysSaid(keys)}]`,
   /** A head's habit and how strong it is. @param {{ habit: keyof typeof HABITS, score: number }} of */
   habit: ({ habit, score }) => `${HABITS[habit][0]} ${score.toFixed(2)}`,
   zooms: (near) => [

@@ -1,5 +1,5 @@
 // labs_text.js - sentences of the view Labs: published findings, measured again in this tab
-import { bytes, figures, percent, time } from './format.js';
+import { bytes, figures, percent, rowsSaid, time } from './format.js';
 import { say, translated } from '../state/base/language.js';
 
 /** @typedef {import('glassformer/labs').LabResult} LabResult */
@@ -53,7 +53,7 @@ export const LABS_WORDS = {
   curvesSaid: (title, curves, x, y) => say`${title}: ${y} by ${x}. Curves: ${curves.join(', ')}`,
   /** @param {import('glassformer/labs').Matrix} matrix */
   matrixSaid: ({ title, rows, columns, unit, range: [low, high] }) =>
-    say`${title}: ${rows.labels.length} rows, ${rows.name}, by ${columns.labels.length} columns, ${columns.name}; colours from ${figures(low)} to ${figures(high)}${unit ? ` ${unit}` : ''}`,
+    say`${title}: ${rowsSaid(rows.labels.length)}, ${rows.name}, by ${columns.labels.length} columns, ${columns.name}; colours from ${figures(low)} to ${figures(high)}${unit ? ` ${unit}` : ''}`,
   /** @param {import('glassformer/labs').Axis} axis */
   axis: ({ name, unit }) => [name, unit].filter(Boolean).map(translated).join(', '),
 };

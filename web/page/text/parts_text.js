@@ -1,14 +1,14 @@
 // parts_text.js - sentences of the card of each part of the anatomy: a plain name, the term of the field, its shape in
 // words. Formulas: stage_formulas.js
 import { hasExperts } from '../state/facts/architecture.js';
-import { figures, headsSaid, int, percent } from './format.js';
+import { figures, headsSaid, int, keysSaid, percent, queriesSaid } from './format.js';
 import { say } from '../state/base/language.js';
 
 const width = (c) => say`${int(c.dModel)} numbers for each token (d_model)`;
 const heads = (n, c) => say`${headsSaid(n)} × ${int(c.dHead)} = ${int(n * c.dHead)} numbers for each token`;
 const queries = (c) => heads(c.nHeads, c);
 const keys = (c) => heads(c.nKvHeads, c);
-const weights = (c, n) => say`${headsSaid(c.nHeads)} × ${int(n)} queries × ${int(n)} keys`;
+const weights = (c, n) => say`${headsSaid(c.nHeads)} × ${queriesSaid(n)} × ${keysSaid(n)}`;
 const words = (c) => say`one of ${int(c.vocabSize)} tokens`;
 const neurons = (c, _, layer) =>
   hasExperts(c, layer)

@@ -1,5 +1,6 @@
 // patching_text.js - sentences of the patching and steering experiments
 import { say } from '../state/base/language.js';
+import { tokensSaid } from './format.js';
 
 export const PATCHING = {
   title: say`Patch activations`,
@@ -17,7 +18,7 @@ export const PATCHING = {
   stop: say`Stop`,
   notDecoder: say`Patching compares next tokens, so it needs a decoder: the loaded model is of another kind.`,
   lengths: (a, b) =>
-    say`The first prompt has ${a} tokens, the second ${b}. Patching needs equally many, so that positions correspond.`,
+    say`The first prompt has ${tokensSaid(a)}, the second ${b}. Patching needs equally many, so that positions correspond.`,
   same: say`The two prompts are the same tokens: there is nothing to patch.`,
   long: (n, most) => say`The prompts have ${n} tokens; at most ${most} are drawn.`,
   sameAnswer: (word) =>

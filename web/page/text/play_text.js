@@ -1,5 +1,5 @@
 // play_text.js - sentences of a head's arithmetic, step by step
-import { figures, percent } from './format.js';
+import { figures, percent, rowsSaid } from './format.js';
 import { say } from '../state/base/language.js';
 
 export const PLAY = {
@@ -16,7 +16,7 @@ export const PLAY = {
   power: 'e^…',
   weight: say`weight`,
   value: say`its value`,
-  others: (n) => say`${n} others`,
+  others: (n) => (n === 1 ? say`1 other` : say`${n} others`),
   query: say`query`,
   z: say`z, mixed`,
   out: say`added to the stream`,
@@ -77,7 +77,9 @@ export const CURVES = {
   title: say`The activation function`,
   about: (own, token) => say`${own}, with the neurons of ${token} on it`,
   says: (own, /** @type {{ count: number, above: number }} */ { count, above }) =>
-    say`${above} of ${count} neurons are positive and pass through; ${own} holds the rest near zero.`,
+    above === 1
+      ? say`1 of ${count} neurons is positive and passes through; ${own} holds the rest near zero.`
+      : say`${above} of ${count} neurons are positive and pass through; ${own} holds the rest near zero.`,
   input: say`input`,
   output: say`output`,
 };
@@ -95,7 +97,7 @@ export const POSITIONS = {
     bias: (token, p) => say`for the query of ${token}, at position ${p}`,
   },
   table: (/** @type {{ data: Float32Array, width: number }} */ { data, width }) =>
-    say`${data.length / width} rows, one for each position, of ${width} numbers each`,
+    say`${rowsSaid(data.length / width)}, one for each position, of ${width} numbers each`,
   product: say`product`,
   head: (of) => say`head ${of + 1}`,
   axes: { table: say`row`, turns: say`positions away`, bias: say`keys back` },

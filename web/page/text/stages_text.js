@@ -155,7 +155,9 @@ export const STAGES = {
     hasExperts(c, layer)
       ? [
           say`Experts, ${c.nExpertsUsed} of ${c.nExperts}`,
-          say`A router gives each of ${c.nExperts} small FFNs (experts) a probability for each token. The ${c.nExpertsUsed} most probable work on it: ${c.dModel} numbers become ${c.dExpert} in each, and ${c.dModel} again.`,
+          c.nExpertsUsed === 1
+            ? say`A router gives each of ${c.nExperts} small FFNs (experts) a probability for each token. The most probable one works on it: ${c.dModel} numbers become ${c.dExpert} in it, and ${c.dModel} again.`
+            : say`A router gives each of ${c.nExperts} small FFNs (experts) a probability for each token. The ${c.nExpertsUsed} most probable work on it: ${c.dModel} numbers become ${c.dExpert} in each, and ${c.dModel} again.`,
           c.normExpertWeights
             ? say`Their results are added, weighted by these probabilities divided by their sum.`
             : say`Their results are added, weighted by these probabilities.`,

@@ -1,7 +1,7 @@
 // textbook_to_attention.js - the textbook's pages from the text to the end of attention
 import { embedWidth, hasTwoStacks, positionKind, scoreScale, windowOf } from '../state/facts/architecture.js';
 import { POSITION, cut, order, scaling, windows } from './clauses.js';
-import { int, quoted, sentences, tokensSaid } from './format.js';
+import { int, positionsSaid, quoted, sentences, tokensSaid } from './format.js';
 import { CELL, OTHER_HEAD, OTHER_LAYER, OTHER_PROMPT, OTHER_TOKEN, SCALED, anatomy, matrix } from './page_parts.js';
 import { blocks } from './stages_text.js';
 import { say } from '../state/base/language.js';
@@ -118,7 +118,7 @@ export const TO_ATTENTION = [
       return [
         sentences([
           say`A token may not attend to later tokens: while generating they do not exist yet, and in training they would give away the answer. Those cells are masked. That is not the same as zero: they take no part at all.`,
-          window && say`Tokens more than ${window - 1} positions back are masked too.`,
+          window && say`Tokens more than ${positionsSaid(window - 1)} back are masked too.`,
           windows(c),
         ]),
       ];

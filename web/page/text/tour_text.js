@@ -14,6 +14,11 @@ export const TOUR = {
   broken: say`Without the division`,
   writing: say`Both texts are being written.`,
   copy: say`Copy this`,
+  elsewhere: say`A model of stories`,
+  /** @param {string} own @param {string} other  names of models */
+  opens: (own, other) =>
+    say`The tour follows a story word by word, which ${own} does not write. It opens ${other} for that; the model menu brings this one back.`,
+  open: (other) => say`Open ${other}`,
   deeper: (n) => say`Go deeper: ${n} pages`,
 };
 

@@ -1,6 +1,6 @@
 // train_text.js - sentences of the view Train: a tiny model learns the visitor's text
 
-import { label, figures, int, percent, si } from './format.js';
+import { charactersSaid, label, figures, int, percent, si, stepsSaid } from './format.js';
 import { headName } from './inside_text.js';
 import { messageOf } from '../state/base/error_message.js';
 import { say } from '../state/base/language.js';
@@ -39,11 +39,11 @@ export const TRAIN = {
     running: say`Training.`,
     paused: (at) => say`Paused at step ${at}.`,
     stopped: (at) => say`Stopped at step ${at}.`,
-    done: (at) => say`Done, ${at} steps.`,
+    done: (at) => say`Done, ${stepsSaid(at)}.`,
   },
   download: (gguf) => (gguf ? say`Download GGUF` : say`Download its files`),
   length: (characters, paragraphs) =>
-    say`${int(characters)} characters${paragraphs > 1 ? say`, ${int(paragraphs)} paragraphs` : ''}`,
+    `${charactersSaid(characters)}${paragraphs > 1 ? say`, ${int(paragraphs)} paragraphs` : ''}`,
   tooLong: (name, size, most) => say`${name} is ${si(size, 'B')}; the limit here is ${si(most, 'B')}`,
   folder: (name) => say`${name} is a folder. Choose a single text file.`,
   unreadable: (name, error) => say`${name} could not be read: ${messageOf(error)}`,
@@ -59,7 +59,7 @@ export const TRAIN = {
   both: say`With and without the adapter`,
   save: say`Save the adapter`,
   open: say`Open an adapter`,
-  named: (steps) => say`trained here, ${steps} steps`,
+  named: (steps) => say`trained here, ${stepsSaid(steps)}`,
 };
 
 /** Names of fields by their keys, in the order of the form. */

@@ -30,6 +30,14 @@ const STORY = { prompt: 'Once upon a time, a little fox found a', temperature: S
 /** Whether a model at this address writes English stories. @param {string | undefined} address */
 export const writesStories = (address = '') => /^weights\/stories/.test(address);
 
+/**
+ * Whether the tour's sentences hold for what a model writes: words, from trained weights. Models of others are taken to
+ * write words where they have a tokenizer.
+ * @param {Pick<import('../store/state.js').LoadedModel, 'address' | 'made' | 'wordless'>} model
+ */
+export const writesWords = ({ address, made, wordless }) =>
+  !made && !wordless && (writesStories(address) || !shippedModelAt(address));
+
 const FOLDER = ['config.json', 'model.safetensors', 'tokenizer.json'];
 
 /** @type {Shipped[]} */

@@ -2,7 +2,7 @@
 
 import { say } from '../../state/base/language.js';
 import { MEMORY } from '../../text/count_text.js';
-import { int, tokensSaid } from '../../text/format.js';
+import { int, positionsSaid, tokensSaid } from '../../text/format.js';
 
 /** @typedef {{ name: string, kind: string, bytes: number }} Piece  kind: its class in style/count.css */
 
@@ -26,7 +26,7 @@ export function cached({ tokens, sourceTokens, kind }, bytesPerPosition, actual)
   const two = kind === 'encoder_decoder';
   const positions = two ? (tokens.length + sourceTokens.length) / 2 : tokens.length;
   if (actual && positions * bytesPerPosition > actual)
-    return { bytes: actual, words: say`${int(actual / bytesPerPosition)} positions` };
+    return { bytes: actual, words: positionsSaid(actual / bytesPerPosition) };
   return {
     bytes: positions * bytesPerPosition,
     words: two ? say`${tokensSaid(tokens.length)} and ${sourceTokens.length} of the source` : tokensSaid(tokens.length),

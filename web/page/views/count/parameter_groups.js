@@ -4,7 +4,7 @@ import { groups } from 'd3-array';
 import { embedWidth, isGated, isNarrow } from '../../state/facts/architecture.js';
 import { say } from '../../state/base/language.js';
 import { BIASES, COMPONENTS, READ, blockName, componentName } from '../../text/count_text.js';
-import { int } from '../../text/format.js';
+import { int, tensorsSaid } from '../../text/format.js';
 
 /**
  * @typedef {import('glassformer').ParameterRow & { address?: number, memoryBytes?: number }} Row  with the tensor's
@@ -200,7 +200,7 @@ function formulaOf(rows, layers, config) {
   const isUneven = component === 'norm' && layers > 1 && config.firstNorm === false;
   const layer = isUneven ? null : rows[0].layer;
   const terms = termsOf(rows, isUneven ? 1 : layers, config);
-  if (!terms) return { formula: say`${rows.length} tensors`, numbers: '' };
+  if (!terms) return { formula: tensorsSaid(rows.length), numbers: '' };
   const factors = factorsOf(config, config.kind === 'encoder_decoder' && stack === 'encoder');
   const products = terms.map((term) =>
     term.split(' ').map((word) => factors[word] ?? /** @type {Factor} */ ([word, Number(word)])),
@@ -211,7 +211,7 @@ function formulaOf(rows, layers, config) {
   );
   const inBlock = products.reduce((n, product) => n + product.reduce((m, [, number]) => m * number, 1), 0);
   if (inBlock * (layer === null ? 1 : layers) + biases !== sum(rows, 'count'))
-    return { formula: say`${rows.length} tensors, listed below`, numbers: '' };
+    return { formula: say`${tensorsSaid(rows.length)}, listed below`, numbers: '' };
   const written = (/** @type {(factor: Factor) => string | number} */ as) => {
     const inner = products.map((product) => product.map(as).join(' · ')).join(' + ');
     const times = layer === null ? inner : `${layers} · ${terms.length > 1 ? `(${inner})` : inner}`;
