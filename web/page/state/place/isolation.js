@@ -13,7 +13,7 @@ const LEAST_CORES = 3;
  */
 export function isolation() {
   if (recall(NAME)) return true;
-  const canAdd = /** @type {any} */ (import.meta).env.PROD && 'serviceWorker' in navigator && isSecureContext;
+  const canAdd = import.meta.env.PROD && 'serviceWorker' in navigator && isSecureContext;
   return canAdd && !crossOriginIsolated && navigator.hardwareConcurrency >= LEAST_CORES ? false : null;
 }
 

@@ -11,7 +11,7 @@ const here = (name) => new URL(name, document.baseURI).href;
 export const savesData = () => !!(/** @type {any} */ (navigator).connection?.saveData);
 
 /** Whether the page can be kept at all. Development has no service worker. */
-export const canKeep = () => /** @type {any} */ (import.meta).env.PROD && 'serviceWorker' in navigator;
+export const canKeep = () => import.meta.env.PROD && 'serviceWorker' in navigator;
 
 /** Whether all models are kept, because the visitor has asked for it. */
 export const keepsAll = () => recall(NAME) === 'all';
