@@ -40,6 +40,7 @@ export function relativeStrengths({ data, shape }, first, count, bins) {
 }
 
 /**
+ * Paints on a canvas that is clear.
  * @param {CanvasRenderingContext2D} g
  * @param {number} scale  pixels of the canvas for a unit of the picture
  * @param {Record<string, Strip>[]} lanes
@@ -48,8 +49,6 @@ export function relativeStrengths({ data, shape }, first, count, bins) {
  * @param {Record<string, string>} colors  by hue
  */
 export function paintStrips(g, scale, lanes, values, first, colors) {
-  g.setTransform(1, 0, 0, 1, 0, 0);
-  g.clearRect(0, 0, g.canvas.width, g.canvas.height);
   g.setTransform(scale, 0, 0, scale, 0, 0);
   for (const [name, tensor] of Object.entries(values)) {
     const bins = lanes[0]?.[name]?.bins;
