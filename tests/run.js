@@ -62,13 +62,31 @@ function nativeTests() {
 }
 const testFiles = (folder) => filesIn(`tests/${folder}`, (name) => name.endsWith('.test.js'));
 
+/** How long a process may stay after its last test, in ms: browsers and workers close in that time. */
+const CLOSING = 90_000;
+
 /** A file of Node's test runner, in a process of its own, for so many minutes at most. */
 function nodeTest(file, minutes = 40) {
   const result = { passed: 0, failed: 0, skipped: 0, output: '' };
   return new Promise((resolve) => {
     const isFile = (event) => event.nesting === 0 && file === event.name;
     const isSuite = (event) => event.details?.type === 'suite';
-    const stream = run({ files: [file], concurrency: 1, timeout: minutes * 60_000 })
+    const controller = new AbortController();
+    let under = 0, // tests that are declared and have not ended
+      closing;
+    const declared = (/** @type {number} */ more) => (event) => {
+      if (isFile(event)) return;
+      clearTimeout(closing);
+      under += more;
+      if (under > 0) return;
+      closing = setTimeout(() => {
+        result.output += `${file}: the tests have ended and the process has not: a server, a browser or a timer is open.\n`;
+        controller.abort();
+      }, CLOSING);
+    };
+    const stream = run({ files: [file], concurrency: 1, timeout: minutes * 60_000, signal: controller.signal })
+      .on('test:enqueue', declared(1))
+      .on('test:complete', declared(-1))
       .on('test:fail', (event) => {
         if (!isSuite(event) || event.details.error?.failureType === 'hookFailed') result.failed++;
       })
@@ -89,7 +107,10 @@ function nodeTest(file, minutes = 40) {
       .on('data', (text) => {
         result.output += text;
       })
-      .on('end', () => resolve({ ...result, output: result.output.split('\nℹ tests ')[0] }));
+      .on('end', () => {
+        clearTimeout(closing);
+        resolve({ ...result, output: result.output.split('\nℹ tests ')[0] });
+      });
   });
 }
 
