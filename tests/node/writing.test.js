@@ -2,6 +2,7 @@
 // generation
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { READING_MS } from '../../web/page/state/base/speed.js';
 import { sleep, until } from '../patience.js';
 import { logprobOf, row } from './helpers.js';
 import { change, dates, generated, given, ids, made, stories, withStories, written } from './page_text.js';
@@ -10,14 +11,14 @@ import { change, dates, generated, given, ids, made, stories, withStories, writt
 // reader and made the text faster.
 test('generation at reading pace keeps its pace when options change during it', async () => {
   const { state, run } = await withStories();
-  /** Tokens in six pauses: one reader writes seven at most, two write twelve. */
+  /** Tokens in six pauses: one reader writes eight at most, two write twelve. */
   const steady = async (what) => {
     await until(() => written(state).length > 0, what);
     const before = written(state).length,
       start = performance.now();
-    await sleep(720);
+    await sleep(6 * READING_MS);
     const n = written(state).length - before,
-      pauses = (performance.now() - start) / 120;
+      pauses = (performance.now() - start) / READING_MS;
     assert.ok(n <= pauses + 2, `${what}: ${n} tokens in ${pauses} pauses`);
     assert.equal(state.run.status, 'running', what);
   };
