@@ -105,11 +105,12 @@ test('each command has a help of its own, with its options and an example', asyn
   }
 });
 
-test('a closed pipe, and an interrupt while the model loads, end the process without an error message', async () => {
+test('a closed pipe, and an interrupt while the model loads, end the process without an error message', async (t) => {
   const start = (...args) => {
     const child = spawn(process.execPath, [join(top, 'web/lib/apps/cli/cli.js'), ...args], {
       stdio: ['ignore', 'pipe', 'pipe'],
     });
+    t.after(() => child.kill('SIGKILL'));
     let said = '';
     child.stderr.on('data', (bytes) => {
       said += bytes;
@@ -121,7 +122,7 @@ test('a closed pipe, and an interrupt while the model loads, end the process wit
   head.child.stdout.destroy();
   assert.deepEqual(await head.ended, { code: 0, said: '' });
 
-  const silent = createServer(() => {}).listen(0, '127.0.0.1');
+  const silent = createServer(() => {}).listen(0, '127.0.0.1').unref();
   await once(silent, 'listening');
   const { port } = silent.address();
   const asked = once(silent, 'request'),
@@ -129,8 +130,6 @@ test('a closed pipe, and an interrupt while the model loads, end the process wit
   await asked;
   waiting.child.kill('SIGINT');
   assert.deepEqual(await waiting.ended, { code: 130, said: '' });
-  silent.closeAllConnections();
-  silent.close();
 });
 
 test('control characters of a text have no effect on a terminal, and reach a pipe as they are', () => {

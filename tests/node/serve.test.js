@@ -102,8 +102,12 @@ test('a client that hangs up ends the generation', async () => {
   assert.equal((await asked('/models')).status, 200);
 });
 
-test('the command prints its address, and ends at an interrupt; a port in use is an error', async () => {
-  const start = (port) => spawn(process.execPath, [CLI, 'serve', '-q', '-m', stories, '--port', String(port)]);
+test('the command prints its address, and ends at an interrupt; a port in use is an error', async (t) => {
+  const start = (port) => {
+    const child = spawn(process.execPath, [CLI, 'serve', '-q', '-m', stories, '--port', String(port)]);
+    t.after(() => child.kill('SIGKILL'));
+    return child;
+  };
   const child = start(0);
   const line = await new Promise((resolve) => child.stdout.once('data', (bytes) => resolve(String(bytes))));
   const [url] = /^http:\/\/127\.0\.0\.1:\d+\/v1/.exec(line);
