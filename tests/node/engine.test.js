@@ -212,6 +212,7 @@ describe('memory', () => {
       await collect(
         model.generate('One day', {
           maxTokens: 5,
+          seed: 1,
           capture: ['*.hook_pattern'],
           edits: [{ at: 'hook_embed', add: [0.1] }],
         }),

@@ -186,7 +186,7 @@ for (const worker of [false, true]) {
             ),
           );
           // The first time all calls end, so that whatever is imported at the first call is not counted later.
-          await (i ? sleep(Math.random() * 20) : Promise.all(pending));
+          await (i ? sleep(new Random(7, i).below(20)) : Promise.all(pending));
           model.dispose();
           for (const how of await Promise.all(pending)) assert.ok(how === 'done' || how === 'bad-state', how);
         },

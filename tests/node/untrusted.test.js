@@ -140,7 +140,7 @@ describe('the work for a header is bounded by the tensors that it lists', () => 
     const reason = new Error('not wanted any more');
     const controller = new AbortController();
     const opened = openCheckpoint(weights, { signal: controller.signal });
-    setTimeout(() => controller.abort(reason), 20);
+    setImmediate(() => controller.abort(reason)); // at the first pause of the work
     await assert.rejects(opened, (error) => error === reason);
   });
 });
