@@ -17,6 +17,7 @@ import { keptName, shortSha } from '../../state/facts/feature_link.js';
  */
 
 const TOKENS = 50; // that are written
+const RESTS = 250; // milliseconds for which the slider rests before texts are written again
 const TEXT = 'Once upon a time, there was a little dog named Max. Max saw a big tree and wagged his';
 
 /** @param {Feature} about @returns {Shown | undefined} */
@@ -64,6 +65,8 @@ export class FeatureSession {
   /** @type {import('glassformer').Tokenizer | null} */
   #tokenizer = null;
   #stopped = new AbortController();
+  /** @type {ReturnType<typeof setTimeout> | undefined} */
+  #later;
 
   /**
    * Open a dictionary by this call, in the place of the one before.
@@ -117,7 +120,7 @@ export class FeatureSession {
   /** Free what is open. */
   close() {
     const { opened } = this;
-    this.#stopped.abort();
+    this.stop();
     opened?.dictionary.dispose();
     if (opened?.owned) opened.model.dispose();
     this.opened = this.about = this.asked = null;
@@ -193,15 +196,28 @@ export class FeatureSession {
     return this.shown?.most ?? Math.max(1e-9, ...values.map(({ value }) => value));
   }
 
-  /** Write on with the likeliest tokens: without a change, with the feature, and with a random one at the same dose. */
+  /** Change the dose. Texts that are shown are written again with it. @param {number} dose */
+  setDose(dose) {
+    this.dose = dose;
+    if (!this.asked) return;
+    this.stop();
+    this.#later = setTimeout(() => void this.write(), RESTS);
+  }
+
+  /**
+   * Write on with the likeliest tokens: without a change, with the feature, and with a random one at the same dose. It
+   * takes the place of a run before it, and at another dose of a feature the random one stays.
+   */
   async write() {
-    const { opened, feature } = this;
+    const { opened, feature, asked } = this;
     if (!opened) return;
+    this.stop();
     const { model, dictionary } = opened;
     this.phase = 'writing';
     this.alarm = '';
     const { signal } = (this.#stopped = new AbortController());
-    const random = Math.floor(Math.random() * dictionary.size);
+    const isNewest = () => this.opened === opened && this.#stopped.signal === signal;
+    const random = asked?.feature === feature ? asked.random : Math.floor(Math.random() * dictionary.size);
     const dose = this.dose * this.most;
     this.asked = { feature, random, dose };
     this.texts = ['', '', ''];
@@ -209,15 +225,16 @@ export class FeatureSession {
     try {
       for (const [i, edits] of [undefined, of(feature), of(random)].entries()) {
         const steps = model.generate(this.text, { edits, maxTokens: TOKENS, temperature: 0, signal });
-        for await (const { text } of steps) if (this.opened === opened) this.texts[i] += text;
+        for await (const { text } of steps) if (isNewest()) this.texts[i] += text;
       }
     } catch (error) {
       if (!signal.aborted) this.#fail(error);
     }
-    if (this.opened === opened) this.phase = 'ready';
+    if (isNewest()) this.phase = 'ready';
   }
 
   stop() {
+    clearTimeout(this.#later);
     this.#stopped.abort();
   }
 }
