@@ -7,12 +7,15 @@ import { accessible, openCandidates, openShare, settled } from './page_parts.js'
 
 const HASH = '#model=weights/stories-1m.gguf&prompt=Once upon a time&seed=3&written=12';
 
+/** Version, SHA-256 of the weights, their types, type of the cache, binary. */
+const IDENTIFIED = /glassformer \d+\.\d+\.\d+ · SHA-256 [0-9a-f]{64} · q8_0, f32 · kv f16 · (?:simd|relaxed)/;
+
 /** @param {import('playwright-core').Page} page @param {string} name */
-async function saved(page, name) {
-  const [download] = await Promise.all([
-    page.waitForEvent('download'),
-    page.getByRole('button', { name, exact: true }).press('Enter'),
-  ]);
+const saved = (page, name) => savedBy(page, page.getByRole('button', { name, exact: true }));
+
+/** @param {import('playwright-core').Page} page @param {import('playwright-core').Locator} button */
+async function savedBy(page, button) {
+  const [download] = await Promise.all([page.waitForEvent('download'), button.press('Enter')]);
   return { name: download.suggestedFilename(), bytes: await readFile(await download.path()) };
 }
 
@@ -52,6 +55,7 @@ pageTest(
     }, svg.bytes.toString());
     assert.deepEqual([error, title], [0, 'Next token']);
     assert.match(about, /^stories-1M[^·]* · “Once upon a time” · http[^ ]*#.*seed=3/);
+    assert.match(about, IDENTIFIED);
     for (const word of words.split(/\s+/).filter(Boolean))
       assert.ok(
         texts.some((text) => text.includes(word)),
@@ -64,6 +68,7 @@ pageTest(
     assert.ok(Math.abs(png.bytes.readUInt32BE(16) - 2 * size) <= 2, 'two pixels for one');
     const html = (await saved(page, 'Save Heads as HTML')).bytes.toString();
     assert.match(html, /<h1>Heads<\/h1>[^]*<a href="http[^"]*seed=3[^]*<svg[^]*href="data:image\/png/);
+    assert.match(html, IDENTIFIED);
     assert.doesNotMatch(html, /<script|<link|src=/);
   },
 );
@@ -120,6 +125,20 @@ pageTest('tables are saved as CSV', { hash: HASH, view: 'count' }, async ({ page
   assert.equal(file, 'parameters.csv');
   assert.equal(lines[0], 'Parameters');
   assert.match(lines[1], /stories-1M.*seed=3/);
+  assert.match(lines[1], IDENTIFIED);
   const row = lines.find((line) => line.startsWith(name.trim()));
   assert.ok(row?.includes(`"${count.trim()}"`), `${row} has ${count}`);
+  await page.locator('dialog.figures').press('Escape');
+  const own = (await saved(page, 'Save as CSV')).bytes.toString();
+  assert.match(
+    own,
+    new RegExp(`^# ${IDENTIFIED.source}[^\n]* · seed 3 · "Once upon a time" · http[^\n]*\nname,component,`),
+  );
+  const { rows, provenance } = JSON.parse((await saved(page, 'Save as JSON')).bytes.toString());
+  assert.ok(rows.length > 10);
+  assert.deepEqual([provenance.seed, provenance.prompt, provenance.kvDtype], [3, 'Once upon a time', 'f16']);
+  await openShare(page);
+  const entry = page.locator('[data-role="figures"]').locator('xpath=preceding-sibling::button[1]');
+  const whole = JSON.parse((await savedBy(page, entry)).bytes.toString());
+  assert.deepEqual(whole.provenance, { ...provenance, address: whole.provenance.address });
 });

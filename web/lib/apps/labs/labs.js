@@ -1,5 +1,6 @@
 // labs.js - published findings about transformers, each a lab that measures its claims again: `glassformer/labs`
 import { GlassformerError } from '../../api/index.js';
+import { VERSION } from '../../base/version.js';
 import { joinedClaims } from './lab_seeds.js';
 
 /** @import { Model } from '../../api/index.js' */
@@ -60,9 +61,10 @@ import { joinedClaims } from './lab_seeds.js';
  */
 /**
  * What `runLab` ends with. seed: the first of `seeds`, which are given where there are several; seconds: without those
- * of the reader; provenance: of the model that was given (Model.provenance); trained: with the last seed
+ * of the reader; provenance: of the model that was given (Model.provenance), otherwise the version alone; trained: with
+ * the last seed
  * @typedef {{lab: string, seed: number, seeds?: number[], seconds: number, claims: Claim[],
- *   provenance?: import('../../api/index.js').Provenance, trained?: LabOutcome['trained']}} LabResult
+ *   provenance: Partial<import('../../api/index.js').Provenance>, trained?: LabOutcome['trained']}} LabResult
  */
 /** Most seeds of a run. */
 const MOST_SEEDS = 100;
@@ -145,8 +147,8 @@ export async function* runLab(name, { model, seed = 1, seeds = 1, size = 'full',
   }
   const many = seeds > 1 && { seeds: all };
   const claims = many ? joinedClaims(all, runs) : runs[0];
-  const provenance = lab.model && model ? await model.provenance({ signal }) : undefined;
-  return { lab: name, seed, ...many, seconds, claims, ...(provenance && { provenance }), ...(trained && { trained }) };
+  const provenance = lab.model && model ? await model.provenance({ signal }) : { glassformer: VERSION };
+  return { lab: name, seed, ...many, seconds, claims, provenance, ...(trained && { trained }) };
 }
 
 /**

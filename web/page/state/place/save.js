@@ -1,6 +1,7 @@
 // save.js - offers files to save: JSON, and any other content
 
 import { editsOf } from '../facts/switchable_parts.js';
+import { provenanceOf } from './provenance.js';
 
 /**
  * Offer a file under this name.
@@ -18,7 +19,8 @@ export function saveFile(name, content, type = 'text/plain') {
  * The text as it stands: everything that is needed to make it again, and what came of it.
  * @param {import('../store/state.js').State} s
  */
-export function asJson(s) {
+export async function asJson(s) {
+  const provenance = await provenanceOf(s);
   const { name, address, made, config, backend } = s.run.model ?? {};
   const token = (/** @type {import('../store/state.js').Token} */ t, /** @type {number} */ position) => ({
     position,
@@ -30,6 +32,7 @@ export function asJson(s) {
   return JSON.stringify(
     {
       model: { name, address, ...(made && { made }), config, backend },
+      provenance,
       prompt: s.text.prompt,
       ...(config?.kind === 'encoder_decoder' && {
         source: s.text.source,
