@@ -2,8 +2,9 @@
 //
 // esbuild makes a chunk of each module that is imported with `import()`, and one more for each set of such modules that
 // share code: 150 files, half of them below 1 KB, each of which a bundler emits again. With this plugin
-// `import('./batch.js')` becomes `import('group:run').then((group) => group.run_batch_js)`. The module `group:run`
-// exports the namespaces of all modules of its group.
+// `import('./batch.js')` becomes `(async () => (await import('group:run')).run_batch_js)()`. The module `group:run`
+// exports the namespaces of all modules of its group. Vite 5 and 6 find by a regular expression what is used of
+// `const { a } = await import('./b.js')`, and would miss a `.then()` behind it.
 import { readFileSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
 
@@ -54,7 +55,7 @@ export const chunkGroups = (lib, dynamic) => ({
       contents: readFileSync(path, 'utf8').replace(IMPORT, (all, file) => {
         const name = relative(lib, join(dirname(path), file));
         const group = groupOf(name);
-        return group ? `import('group:${group}').then((group) => group.${exported(name)})` : all;
+        return group ? `(async () => (await import('group:${group}')).${exported(name)})()` : all;
       }),
     }));
   },

@@ -202,6 +202,8 @@ test("chat formats the messages with the model's template and then generates", a
   const got = await collect(model.chat(messages, options));
   assert.deepEqual(got.ids, want.ids);
   assert.equal(got.summary.text, want.summary.text);
+  // docs/tutorials/chat.md sent `message` back with the next turn, and an answer without tools had none
+  assert.deepEqual(got.summary.message, { role: 'assistant', content: got.summary.text });
   await assert.rejects(
     collect(model.chat([{ role: 'nobody', content: 'x' }])),
     (e) => e.code === 'bad-option' && /who is nobody/.test(e.message),

@@ -30,8 +30,8 @@
  * @property {number} [beams] 1 to 64, default 1; above 1: beam search with this many beams; all steps are delivered at
  *   its end. It draws nothing and captures nothing: sampling options, penalties, logitBias, logprobs, capture, json and
  *   grammar are refused beside it
- * @property {number} [lengthPenalty] of a beam search, default 0.6; a sequence of n tokens scores sum(logprob) / ((5 +
- *   n) / 6)^lengthPenalty
+ * @property {number} [lengthPenalty] exponent of beam search, default 0.6; a sequence of n tokens scores
+ *   sum(logprob) / ((5 + n) / 6)^lengthPenalty
  * @property {string | Ids | readonly (string | Ids)[]} [source] encoder-decoders: what the encoder reads; of several
  *   prompts one for all, or a list
  * @property {ArrayLike<number> | readonly ArrayLike<number>[]} [sourceMask] one number for each position of the source,
@@ -88,7 +88,7 @@
  * @property {number} [scale]    default 1; 0 removes the feature
  * @property {number} [add]      default 0
  * @property {string} [at]       default: the dictionary's own point
- * @property {import('../run/inspect/edits.js').Edit['position']} [position]  as of other edits; default: all
+ * @property {import('../run/inspect/edits.js').Edit['position']} [position]  positions, as in other edits; default: all
  */
 /**
  * One message of a conversation, which the template gets as it is. role: as the model's template names them, usually
@@ -125,8 +125,8 @@
 /**
  * Options of Model.chat beside those of generate.
  * @typedef {object} ChatOnly
- * @property {Session} [session]  of this model; keeps the conversation, instead of the model's own sequence. It cannot
- *   be combined with `source`, `capture`, `edits` and `beams`
+ * @property {Session} [session]  a session of this model that keeps the conversation, instead of the model's own
+ *   sequence. It cannot be combined with `source`, `capture`, `edits` and `beams`
  */
 /** @typedef {WritingOptions & ChatOnly} ChatExtras */
 /**
@@ -195,15 +195,15 @@
  */
 /**
  * @typedef {object} LensExtras
- * @property {readonly Edit[]} [edits]           of the blocks
+ * @property {readonly Edit[]} [edits]           edits of the blocks
  * @property {number} [top]                      how many tokens for each position; default 5
  * @property {number} [position]                 this one only; negative ones count from the end; default: all
  */
 /**
  * @typedef {object} LossExtras
- * @property {boolean} [perToken]                also the loss of each token
+ * @property {boolean} [perToken]                also return the loss of each token
  * @property {readonly Edit[]} [edits]
- * @property {boolean} [allowNonFinite]          as of forward
+ * @property {boolean} [allowNonFinite]          as in forward
  */
 /**
  * @typedef {object} AttributionExtras
@@ -230,10 +230,10 @@
  * @typedef {object} ExplainExtras
  * @property {string} at                         a point's name (see Model.points), or 'logits'
  * @property {number} [position]                 negative ones count from the end; default: the last
- * @property {number} [head]                     of a point that has heads
+ * @property {number} [head]                     the head, if the point has heads
  * @property {number} [index] place in the row; for a score or pattern the key's position, for 'logits' a token id
- * @property {boolean} [allowNonFinite]          as of forward
- * @property {readonly Edit[]} [edits]           of the pass whose value is explained
+ * @property {boolean} [allowNonFinite]          as in forward
+ * @property {readonly Edit[]} [edits]           edits of the explained pass
  */
 /**
  * @typedef {object} SessionOptions
@@ -242,7 +242,7 @@
  * @property {readonly string[]} [capture] points by name, `*` matches anything; each eval leaves them in `captured`
  * @property {number} [captureBudget]            most bytes of one capture; default 512 MiB
  * @property {readonly Edit[]} [edits]           apply to each eval
- * @property {boolean} [allowNonFinite]          of each eval, as of forward
+ * @property {boolean} [allowNonFinite]          for each eval, as in forward
  * @property {Uint8Array} [state]                what Session.save returned: the session begins with its positions
  * @property {AbortSignal} [signal]              aborted: the call rejects with the signal's reason
  */

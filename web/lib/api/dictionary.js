@@ -31,7 +31,7 @@ import { loadOptions } from './input/load_options.js';
  *   default true
  * @property {number} [from]       positions before it are left out, since the first one's norm is many times that of
  *   others; default 1
- * @property {number} [tokens]     of the text that it learns from; default 100000
+ * @property {number} [tokens]     number of tokens that it learns from; default 100000
  * @property {number} [heldOut]    tokens after them that `report` reads; default 4000
  * @property {number} [epochs]     default 5
  * @property {number} [batch]      tokens of a step; default 512
@@ -39,7 +39,7 @@ import { loadOptions } from './input/load_options.js';
  * @property {number} [decay]      share of the steps, at the end, in which the rate falls to 0; default 0.3
  * @property {number} [seed]       0 .. 2^53 - 1; default 1
  * @property {number} [threads]    1 to 64, as of train; the results are the same
- * @property {string | URL | (() => Worker | Promise<Worker>)} [worker]  as of train
+ * @property {string | URL | (() => Worker | Promise<Worker>)} [worker]  as in train
  * @property {AbortSignal} [signal] aborted: the run rejects with the signal's reason
  */
 

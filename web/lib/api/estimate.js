@@ -35,13 +35,13 @@ export function configOf(config) {
  * @typedef {object} EstimateOptions
  * @property {number} contextLength  positions in the key/value cache
  * @property {number} [batch]        sequences; default 1
- * @property {'f32'|'f16'|'bf16'|'q8_0'|'q4_0'|'q4_1'|'q4_k'|'q6_k'|'q5_0'|'q5_1'} [dtype]  of the weights; default f32
- * @property {'f32'|'f16'|'q8_0'} [kvDtype]  of the key/value cache; default f16
+ * @property {'f32'|'f16'|'bf16'|'q8_0'|'q4_0'|'q4_1'|'q4_k'|'q6_k'|'q5_0'|'q5_1'} [dtype]  weights; default f32
+ * @property {'f32'|'f16'|'q8_0'} [kvDtype]  type of the key/value cache; default f16
  */
 /**
  * Bytes of the keys and values of one position in one attention. The engine's int8 cache has a float scale for each key
  * and value of a head, and pads a key's columns to a multiple of 4.
- * @param {number} heads  of keys and values
+ * @param {number} heads  number of key/value heads
  * @param {number} dHead
  * @param {string} dtype
  */

@@ -188,7 +188,7 @@ export function train(config, data, options = {}) {
  * Measure how much gradient reaches each layer of a fresh decoder (weights normal(0, 0.02)), in one pass over random
  * tokens. Compare
  * `norm_placement` 'pre' and 'post' (Xiong et al. 2020), `use_norm: false`, and `use_residual: false` (He et al. 2016).
- * @param {import('../engine/config/config_input.js').TrainConfig} config  as for train; vocab_size is 256
+ * @param {import('../engine/config/config_input.js').TrainConfig} config  as train takes it; vocab_size is 256
  * @param {{seed?: number, tokens?: number, signal?: AbortSignal}} [options]  tokens: of the pass, default 256
  * @returns {Promise<{weights: number, stream: number}[]>} one for each layer, the first layer first. Both are root mean
  *   squares of the loss's gradient (nats a token): `weights` with respect to the block's matrices, `stream` with

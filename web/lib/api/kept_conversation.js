@@ -13,6 +13,13 @@ import { Steps } from './steps.js';
 /** Options of generate that a generation in a session cannot have. */
 const OWN_SEQUENCE = ['source', 'sourceMask', 'capture', 'captureBudget', 'edits', 'beams', 'lengthPenalty'];
 
+/**
+ * A summary with the answer as a message.
+ * @param {Summary} summary
+ * @returns {Summary}
+ */
+const withMessage = (summary) => ({ ...summary, message: { role: 'assistant', content: summary.text } });
+
 /** The conversation of a model whose keys and values are kept for its next turn. */
 export class KeptConversation {
   #model;
@@ -80,13 +87,13 @@ export class KeptConversation {
     const { text, answer, warning } = await this.prompt(messages, writing, { json: rest.json !== undefined });
     if (warning && !this.#info.warnings.includes(warning)) this.#info.warnings.push(warning);
     const written = this.#converse(text, { ...rest, tools: answer?.tools }, hooks);
-    if (!answer && schema === undefined) return yield* written;
+    if (!answer && schema === undefined) return withMessage(yield* written);
     const steps = new Steps(written);
     for await (const step of steps) yield answer ? { ...step, content: answer.push(step.text) } : step;
     const summary = await steps.result;
     const parts = answer?.end(summary.text);
     const isValue = schema !== undefined && !parts?.toolCalls.length;
-    return { ...summary, ...parts, ...(isValue && (await valueOf(summary, schema))) };
+    return { ...withMessage(summary), ...parts, ...(isValue && (await valueOf(summary, schema))) };
   }
 
   /**

@@ -41,15 +41,15 @@
  */
 /**
  * @typedef {object} LoadOptions
- * @property {'keep'|'f32'|'f16'|'q8_0'|'q4_0'|'q6_k'|'q5_0'|'q4_k'} [dtype] of matrices in memory; default 'keep': as
- *   the file stores them; 'f32' gives the most exact numbers
+ * @property {'keep'|'f32'|'f16'|'q8_0'|'q4_0'|'q6_k'|'q5_0'|'q4_k'} [dtype] type of matrices in memory; default 'keep':
+ *   as the file stores them; 'f32' gives the most exact numbers
  * @property {number} [contextLength] maximum sequence length in tokens; default: the model's own. More than that adds a
  *   warning, and is refused where positions are learned
  * @property {number} [threads] 1 to 64; several compute in a worker, and a page has to be cross-origin isolated;
  *   default: in a worker what suits machine and model, otherwise 1
  * @property {'auto'|'simd'|'relaxed'} [backend] which binary; default 'auto': relaxed SIMD where there is some. Both
  *   give the same numbers
- * @property {'f32'|'f16'|'q8_0'} [kvDtype] of the key/value cache; default: 'f16' where the model's matrices are
+ * @property {'f32'|'f16'|'q8_0'} [kvDtype] type of the key/value cache; default: 'f16' if the matrices are
  *   quantised, else 'f32'. 'q8_0' takes half the memory of 'f16' and is less exact. A pass with a key or value above
  *   65504, which 'f16' cannot hold, is refused as `not-finite`
  * @property {boolean | string | URL | (() => Worker | Promise<Worker>)} [worker] true: the package's own worker
@@ -72,7 +72,7 @@
  *   as `dtype`
  * @property {Switches} [switches] removes parts from the loaded model, to see what they contribute; `create` takes the
  *   same fields in its configuration
- * @property {Record<string, any>} [config] of safetensors and PyTorch checkpoints: keys that replace those of its
+ * @property {Record<string, any>} [config] for safetensors and PyTorch checkpoints: keys that replace those of its
  *   files, or complete what is read off the tensors where there is no config.json: { n_head: 12 }
  * @property {Record<string, WeightName | readonly string[]> | ((name: string) => WeightName | null | undefined)}
  *   [names] of the tensors in safetensors and PyTorch files: an object with our names as keys (see Model.parameters;

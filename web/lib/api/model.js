@@ -84,7 +84,7 @@ export class Model {
    * @param {Call} method
    * @param {any[]} args
    * @param {{signal?: AbortSignal}} [hooks]
-   * @param {(value: any) => unknown} [undo]  of what the call opened, when it was aborted
+   * @param {(value: any) => unknown} [undo]  undoes what the call opened, when it was aborted
    */
   #call(method, args, hooks, undo) {
     return keepAlive(unlessAborted(this.#remote.call(method, args, hooks), hooks?.signal, undo), this);
@@ -566,7 +566,7 @@ export class Model {
 
   /**
    * The values of a weight, dequantised: a vector, or one row of a matrix.
-   * @param {string} name   as in `parameters`
+   * @param {string} name   a name in `parameters`
    * @param {number} [row]  default 0
    * @returns {Promise<Float32Array<ArrayBuffer>>}
    * @example
@@ -615,7 +615,7 @@ export class Model {
 
   /**
    * All values of a weight, dequantised.
-   * @param {string} name   as in `parameters`; or TransformerLens's, such as 'blocks.0.attn.W_Q', for its shape
+   * @param {string} name   a name in `parameters`, or TransformerLens's, such as 'blocks.0.attn.W_Q', for its shape
    * @returns {Promise<Tensor>}
    * @example
    * console.log((await model.matrix('blocks.0.attn.o.weight')).shape);    // [ 128, 128 ]
@@ -660,7 +660,7 @@ export class Model {
   /**
    * A metric with each of many sets of edits, as `forward` with each would give it, but faster: what lies below the
    * first edit of a set, and with a causal mask before it, is computed once.
-   * @param {string | Ids | readonly (string | Ids)[]} input  of several the means over them, with n and standardError
+   * @param {string | Ids | readonly (string | Ids)[]} input  several: the means over them, with n and standardError
    * @param {readonly (readonly Edit[])[] | import('./index.js').Grid} editSets  sets of edits; or one edit for each
    *   position, head or index of each point that matches: { at, each: 'position', from: other } is a grid of patches
    * @param {ReadOptions & {metric: import('./index.js').Metrics}} options  metric: for several inputs one, or a list
@@ -680,7 +680,7 @@ export class Model {
    * What reaches receivers from senders along the residual stream alone: the metric where the receivers have the values
    * that they would have if one sender had its value on another input, while the outputs of all other heads and of the
    * feed-forward layers stayed as they are (path patching, Wang et al. 2022).
-   * @param {string | Ids | readonly (string | Ids)[]} input  of several the means over them, with n and standardError
+   * @param {string | Ids | readonly (string | Ids)[]} input  several: the means over them, with n and standardError
    * @param {{from: string | Ids | readonly (string | Ids)[], senders: readonly import('./index.js').PathPlace[],
    *   receivers: readonly import('./index.js').PathPlace[], metric: import('./index.js').Metrics,
    *   throughMlps?: boolean, addSpecialTokens?: boolean, signal?: AbortSignal}} options  from: an input with as
@@ -704,7 +704,7 @@ export class Model {
    * The gradient of a loss, of logits or of another metric, at points and weights. The first call fetches the
    * binary that trains and copies the weights to it as f32; quantised weights are used as they are dequantised. Cells
    * of scores and patterns that the mask hides have gradient 0.
-   * @param {string | Ids | readonly (string | Ids)[]} input  of several the means over them, with n and standardError
+   * @param {string | Ids | readonly (string | Ids)[]} input  several: the means over them, with n and standardError
    * @param {ReadOptions & {of: import('./index.js').Metrics, at: readonly string[], edits?: readonly Edit[]}} options
    *   at: names of points and weights, `*` matches anything; 'hook_embed' gives saliency; edits: of the stream, of q,
    *   k, v and z, and of the feed-forward layer
@@ -723,7 +723,7 @@ export class Model {
   /**
    * Estimates what patching would do, at every cell of points at once: gradient times the difference of the values on
    * another input.
-   * @param {string | Ids | readonly (string | Ids)[]} input  of several the means over them, with n and standardError
+   * @param {string | Ids | readonly (string | Ids)[]} input  several: the means over them, with n and standardError
    * @param {ReadOptions & {of: import('./index.js').Metrics, at: readonly string[],
    *   from: string | Ids | readonly (string | Ids)[], check?: boolean}} options  from: an input with as
    *   many tokens, whose values would be set; check: also patch each cell
@@ -758,7 +758,7 @@ export class Model {
    * Read a LoRA adapter and compute the weights with it, as `load` with the option `adapters` does, from those in
    * memory. They are kept beside the model's, in as many bytes as the matrices that the adapter changes, until
    * `dispose`; the model itself stays as it is.
-   * @param {import('./index.js').Source} source  as in the option `adapters` of load
+   * @param {import('./index.js').Source} source  an entry of load's option `adapters`
    * @param {{scale?: number, signal?: AbortSignal}} [options]  scale: a factor of what is added; default 1
    * @returns {Promise<number>}  the adapter, for setAdapter
    * @throws {GlassformerError} those of `load`; `not-finite`
@@ -812,7 +812,7 @@ export class Model {
   /**
    * A piece of a weight as it is stored. Called by train/.
    * @ignore
-   * @param {number} entry  of the parameter table
+   * @param {number} entry  row of the parameter table
    * @param {number} from   byte
    * @returns {Promise<Uint8Array>}
    */

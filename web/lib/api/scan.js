@@ -15,8 +15,8 @@ import { withJson } from './tensor_json.js';
  * @property {number | readonly number[]} [index]  columns of the rows, such as neurons; default: all
  * @property {number} [from]     the first position whose row counts; default 0
  * @property {number} [top]      places of each column; default 10
- * @property {number} [bins]     of the histogram; default 50
- * @property {readonly [number, number]} [range]  of the histogram, whose first and last bin have what lies outside;
+ * @property {number} [bins]     number of bins of the histogram; default 50
+ * @property {readonly [number, number]} [range]  range of the histogram; values outside count in its first or last bin;
  *   default: of the first text
  * @property {number} [batch]    characters or ids of a step, at least one text; default 65536
  * @property {readonly Edit[]} [edits]

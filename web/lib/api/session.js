@@ -94,7 +94,7 @@ export class Session {
    * @param {import('../worker/model_caller.js').Call} method
    * @param {any[]} args
    * @param {{signal?: AbortSignal}} [hooks]
-   * @param {(value: any) => unknown} [undo]  of what the call changed, when it was aborted
+   * @param {(value: any) => unknown} [undo]  undoes what the call changed, when it was aborted
    * @returns {Promise<any>}
    */
   #call(method, args, hooks, undo) {

@@ -34,8 +34,8 @@ import { loadOptions } from './input/load_options.js';
  * @property {number} [clip]          largest norm of the gradient; default 1; 0: none
  * @property {number} [beta1]         AdamW's beta1; default 0.9
  * @property {number} [beta2]         AdamW's beta1; default 0.95
- * @property {number} [eps]           of AdamW; default 1e-8
- * @property {number} [momentum]      of Muon; default 0.95
+ * @property {number} [eps]           AdamW's epsilon; default 1e-8
+ * @property {number} [momentum]      Muon's momentum; default 0.95
  * @property {number} [average]       decay of the running average of the weights that the model gets; default 0: none
  * @property {number} [initStd]       standard deviation of the initial weights; default 0.02
  * @property {boolean} [initScaled]   matrices that write to the residual stream begin smaller, by the square root of

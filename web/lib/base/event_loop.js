@@ -44,7 +44,7 @@ export function untilAborted(promise, signal) {
  * @template T
  * @param {Promise<T>} answer
  * @param {AbortSignal} [signal]
- * @param {(value: T) => unknown} [undo]  of what the call opened or changed
+ * @param {(value: T) => unknown} [undo]  undoes what the call opened or changed
  * @returns {Promise<T>}
  */
 export async function unlessAborted(answer, signal, undo) {

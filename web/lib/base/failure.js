@@ -15,7 +15,7 @@ const MAX_STACK = 20_000;
  * @property {string | number} [code]
  * @property {GlassformerError['keys']} [keys]
  * @property {PackedError} [cause]
- * @property {PackedError[]} [errors] of an AggregateError
+ * @property {PackedError[]} [errors] errors of an AggregateError
  */
 
 /**

@@ -8,9 +8,9 @@ import { StepBuffer } from './stop_texts.js';
 /**
  * One new token of a generation.
  * @typedef {object} Step
- * @property {number} id          of the token
+ * @property {number} id          id of the token
  * @property {string} text        '' without a tokenizer, and while the bytes of a character are incomplete
- * @property {number} position    of the token, counted from the beginning of the prompt
+ * @property {number} position    its position, counted from the beginning of the prompt
  * @property {number} logprob     natural logarithm of the token's probability before sampling options apply
  * @property {number} ms          engine time of this token; some browsers round it to whole ms
  * @property {{id: number, text: string, logprob: number, probability: number}[]} [top]  the `logprobs` most likely
@@ -19,7 +19,7 @@ import { StepBuffer } from './stop_texts.js';
  *   the last position, at the first step the rows of the whole prompt. The rows of all steps together are those of the
  *   whole sequence
  * @property {number} [sequence]  index of the prompt, when there are several
- * @property {string} [content]  of chat with tools: the text that is now known to be no part of a call
+ * @property {string} [content]  in chat with tools: the text that is known not to belong to a call
  */
 /**
  * The result of a generation.
@@ -38,10 +38,10 @@ import { StepBuffer } from './stop_texts.js';
  * @property {number} decodeMs   engine time of the new tokens
  * @property {number} tokensPerSecond  decode passes per second of engine time; 0 without such passes, and when their
  *   time is less than ten ticks of the clock
- * @property {string} [content]  of chat with tools: the text before the first call
- * @property {import('../api/call_types.js').ToolCall[]} [toolCalls]  of chat with tools: the calls in the answer
+ * @property {string} [content]  in chat with tools: the text before the first call
+ * @property {import('../api/call_types.js').ToolCall[]} [toolCalls]  in chat with tools: the calls in the answer
  * @property {any} [value]  of chat with the option `json`: as of `complete`; none where the answer calls tools
- * @property {import('../api/call_types.js').Message} [message]  of chat with tools: the answer, for the next turn
+ * @property {import('../api/call_types.js').Message} [message]  in chat: the answer, for the next turn
  * @property {number[][]} [sequences]   with several prompts: the tokens of each, followed by its new ones
  * @property {Summary[]} [summaries]    with several prompts: the result of each
  */

@@ -26,7 +26,7 @@ import { Tokenizer } from '../text/tokenizer.js';
  * @property {number | null} total  null where it is unknown
  * @property {boolean} fromCache
  * @property {number | null} bytesPerSecond  over the last seconds; null before there is one, and in the phase compile
- * @property {number | null} secondsLeft  of the phase, at this rate; null without a rate or a total
+ * @property {number | null} secondsLeft  rest of the phase at this rate; null without a rate or a total
  */
 
 /** Standard deviation of random weights, as in GPT-2. */
@@ -34,7 +34,7 @@ const INITIAL_STD = 0.02;
 
 /**
  * Loads a checkpoint into a new engine.
- * @param {any} source  as checked by api/input/load_options.js
+ * @param {any} source  a source that api/input/load_options.js has checked
  * @param {Record<string, any>} options
  * @param {Hooks} hooks
  */

@@ -5,7 +5,7 @@ import { parameterTable } from '../engine/config/weight_roster.js';
 /**
  * Where a weight lies in memory.
  * @typedef {object} Placement
- * @property {number} address      of its first byte in linear memory
+ * @property {number} address      address of its first byte in linear memory
  * @property {number} memoryBytes  reserved bytes, with rows padded to 16 and the scales of quantised types in f32
  */
 /** @typedef {import('../engine/config/weight_roster.js').ParameterTable} ParameterTable */

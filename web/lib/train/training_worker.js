@@ -45,7 +45,7 @@ import { parameterTable } from '../engine/config/weight_roster.js';
 /**
  * @typedef {object} Score
  * @property {number} nats         loss per token
- * @property {number} bitsPerByte  of a text; NaN of examples, which have no bytes
+ * @property {number} bitsPerByte  loss on a text; NaN for examples, which have no bytes
  * @property {number} accuracy     share of the targets that had the largest logit
  */
 

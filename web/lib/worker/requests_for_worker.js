@@ -14,7 +14,7 @@ const BUFFERS = 4;
 /**
  * The address to request early; undefined where only the worker can know the request: for folders, the hub, caches,
  * headers.
- * @param {any} source  as checked by api/input/load_options.js
+ * @param {any} source  a source that api/input/load_options.js has checked
  * @param {Record<string, any>} options
  * @returns {string | undefined}
  */

@@ -82,7 +82,7 @@ export class ChatRun {
       for (let round = 0; ; round++) {
         const own = { ...options, ...(told.length && { tools: told }), signal };
         const summary = await this.#answer(model, messages, own, update);
-        messages = [...messages, summary.message ?? { role: 'assistant', content: summary.text }];
+        messages = [...messages, /** @type {Message} */ (summary.message)];
         const calls = summary.toolCalls ?? [];
         if (!calls.length || calls.some(({ name }) => !tools[name].execute) || round === rounds) {
           update({ messages, summary, running: false });

@@ -34,7 +34,7 @@ export async function vectorsOf(model, inputs, signal) {
  * Begin an answer. A model without a chat template continues the contents of the messages, one a line.
  * @param {Model} model
  * @param {any[]} messages
- * @param {Record<string, any>} options  of chat; those that are undefined are absent
+ * @param {Record<string, any>} options  options of chat; undefined ones count as absent
  * @returns {Answering}
  */
 export function answer(model, messages, options) {

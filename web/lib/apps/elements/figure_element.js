@@ -147,7 +147,7 @@ export class Figure extends Base {
     this.#own = null;
   }
 
-  /** Checks and draws. @param {any} data  of the form that the element documents */
+  /** Checks and draws. @param {any} data  data in the form that the element documents */
   show(data) {
     throw new TypeError(`${this.localName} cannot show ${data}`);
   }

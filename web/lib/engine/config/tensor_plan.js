@@ -24,11 +24,11 @@ export { shapeText };
  * @property {number} offset     in bytes from the start of the file
  * @property {number} bytes      in the file
  * @property {Int8Blocks} [int8] llama2.c v2: stored as int8 with separate f32 scales, delivered as f32
- * @property {StoredGain} [gain]  of a norm, stored otherwise than as a factor
+ * @property {StoredGain} [gain]  how a norm's gain is stored, if not as a factor
  * @property {import('../../files/gguf/rare_types.js').Packed} [packed]  GGUF: its type in the file, delivered as f32
  * @property {import('../../files/pytorch/torch_values.js').Tensor} [tensor]  PyTorch: the view of a storage that it is
  * @property {Arrangement} [arrangement]  it is collected and brought into another order before it is delivered
- * @property {string} [stored]  of a tensor that is skipped if it proves to be a buffer: the file's name of its type
+ * @property {string} [stored]  the file's name of its type, for a tensor that is skipped if it proves to be a buffer
  */
 /** @typedef {{groupSize: number}} Int8Blocks */
 /**

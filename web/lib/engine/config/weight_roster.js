@@ -17,7 +17,7 @@ import { ROWS } from './roster_rows.js';
  * @property {number|null} layer
  * @property {number[]} shape
  * @property {string} formula       in the names of the configuration: 'n_heads × d_head × d_model'
- * @property {string} [tiedTo]      of a weight that shares another one's numbers; a head then has no shape of its own
+ * @property {string} [tiedTo]      the weight whose numbers it shares; a head then has no shape of its own
  */
 /**
  * @typedef {object} ParameterRow
@@ -52,11 +52,11 @@ import { ROWS } from './roster_rows.js';
  * @property {string} [end]        their name: weight or bias
  * @property {string} [tiedTo]     the weight that is shared
  * @property {string} [part]       the table of a part
- * @property {string} [count]      of parts that are numbered
+ * @property {string} [count]      field with the number of numbered parts
  * @property {Component} [component]
  * @property {'decoder'|'encoder'} [stack]  the parts are its blocks
  * @property {boolean} [cross]     the blocks have cross-attention
- * @property {string} [width]      of the feed-forward layers that follow
+ * @property {string} [width]      field with the width of the feed-forward layers that follow
  */
 /**
  * A place in the walk over the tables. layer: -1 where there is none; shared: the prefix of the weights whose numbers

@@ -13,7 +13,7 @@ import { eachLayer, repeating, windowFields } from '../../engine/config/layer_fl
  * @typedef {object} Metadata
  * @property {(key: string, fallback?: number | null) => any} number  without a fallback the key must be present
  * @property {(key: string, fallback: boolean) => boolean} flag
- * @property {(key: string) => unknown} value  as it is in the file; undefined: absent
+ * @property {(key: string) => unknown} value  the value in the file; undefined: absent
  * @property {(tensor: string) => boolean} has
  * @property {(pattern: RegExp) => boolean} hasAny  whether a tensor has such a name
  * @property {(tensor: string) => number} rows  0: there is no such tensor
@@ -25,8 +25,8 @@ import { eachLayer, repeating, windowFields } from '../../engine/config/layer_fl
  */
 /**
  * @typedef {object} Architecture
- * @property {Record<string, any>} fields  of a configuration, that the architecture fixes
- * @property {Names | ((config: Config) => Names)} [names]  of tensors, where they differ from those of most
+ * @property {Record<string, any>} fields  configuration fields that the architecture fixes
+ * @property {Names | ((config: Config) => Names)} [names]  tensor names, if they are not the usual ones
  *   architectures
  * @property {string} [keys]  metadata keys that `derive` reads, separated by spaces
  * @property {boolean} [partial]  a part of each head may be rotated (rope.dimension_count)
@@ -64,7 +64,7 @@ export function windows(m, fallback, width = 0) {
  * What q.k is multiplied by in Gemma 2 and 3: in the models of 27 billion parameters, which llama.cpp recognises by the
  * number of their layers, it is not the inverse root of the heads' width.
  * @param {Metadata} m
- * @param {number} layers  of the model of 27 billion parameters
+ * @param {number} layers  number of layers of the model with 27 billion parameters
  */
 export const gemmaScale = (m, layers) => ({
   score_scale: (m.layers === layers ? Math.floor(m.dModel / m.heads) : m.dHead) ** -0.5,

@@ -227,7 +227,7 @@ const isList = (value) => Array.isArray(value) || value instanceof Texts || Arra
 /**
  * A byte-level BPE vocabulary in the form of a tokenizer.json.
  * @param {VocabularyBase} base
- * @param {unknown} merges  as in the file
+ * @param {unknown} merges  the value in the file
  * @param {string} pre      llama.cpp's name of the split pattern
  * @param {boolean} whole   a word that is a token is not split further
  * @param {string} where    file name, for messages

@@ -17,7 +17,7 @@ import { eigenvalues, singularValues } from './spectra.js';
  * @property {Tensor} matrix  'OV': [d_model, d_model], what the head adds to the stream for each component that it
  *   reads, [in, out]; 'QK': the raw score of a query's and a key's components, [query, key]
  * @property {number[]} singularValues  the d_head largest; the others are 0
- * @property {number} [copying]  of 'OV': sum of the eigenvalues of embedding, circuit, gain of the final norm and head
+ * @property {number} [copying]  for 'OV': sum of the eigenvalues of embedding, circuit, gain of the final norm and head
  *   together, over the sum of their absolute values: 1 where each token raises its own logit, -1 where it lowers it
  */
 

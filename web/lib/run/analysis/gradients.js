@@ -23,19 +23,19 @@ import { sweep } from './sweep.js';
  *   rounds activations too
  * @property {Record<string, Tensor>} gradients  by name, each with the shape of its values; at a point that is edited
  *   by the changed values
- * @property {number} [n]  of several inputs: their number; the values are means over them
- * @property {{value: number, gradients: Record<string, Tensor>}} [standardError]  of these means
+ * @property {number} [n]  number of inputs, if there are several; the values are means over them
+ * @property {{value: number, gradients: Record<string, Tensor>}} [standardError]  standard errors of these means
  */
 /**
  * The result of `attributionPatching`.
  * @typedef {object} PatchEstimates
- * @property {number} value  of the metric on the input, computed in f32
+ * @property {number} value  the metric on the input, computed in f32
  * @property {Record<string, Tensor>} estimates  by point: the change of the metric if the values of the other input
  *   were set there, for each position and head: the shape of the point without its last axis
  * @property {number} [spearman]  with `check`: the rank correlation of the estimates with real patching
  * @property {Record<string, Tensor>} [effects]  with `check`: the changes by real patching
- * @property {number} [n]  of several inputs: their number; the values are means over them
- * @property {Omit<PatchEstimates, 'n' | 'standardError'>} [standardError]  of these means
+ * @property {number} [n]  number of inputs, if there are several; the values are means over them
+ * @property {Omit<PatchEstimates, 'n' | 'standardError'>} [standardError]  standard errors of these means
  */
 
 /** The copies, by the weights of a model. @type {WeakMap<object, Promise<Differentiator>>} */

@@ -17,8 +17,8 @@ import { gradientsOf, idsOf } from './gradients.js';
 /**
  * The result of `integratedGradients`.
  * @typedef {object} TokenAttributions
- * @property {number} value     of the metric
- * @property {number} baseline  of the metric where the token embeddings are 0
+ * @property {number} value     the metric
+ * @property {number} baseline  the metric if all token embeddings are 0
  * @property {Tensor} tokens    [position] how much each token embedding contributes
  * @property {number} remainder value - baseline - the sum of `tokens`: the error of the numerical integral
  * @property {string} [warning] where the remainder is more than 5 % of value - baseline

@@ -200,7 +200,7 @@ export class SequenceMetric {
     const p = logSoftmax(row).map(Math.exp);
     if (reference) return p.map((x, t) => x - Math.exp(reference[i][t]));
     const isLog = this.metric.as === 'logprob';
-    /** of a token's probability or its logarithm @param {number} of */
+    /** A metric of a token's probability or its logarithm. @param {number} of */
     const slope = (of) => (/** @type {number} */ t) => (isLog ? 1 : p[of]) * (Number(t === of) - p[t]);
     const [plus, less] = [slope(token), minus < 0 ? () => 0 : slope(minus)];
     return p.map((_, t) => plus(t) - less(t));

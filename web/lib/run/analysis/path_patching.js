@@ -23,8 +23,8 @@ import { CleanRun } from './clean_run.js';
  * @property {Tensor} values    [sender] the metric where the receivers get what they would have got if this sender had
  *   its value on the other input, and no other one
  * @property {{at: string, head?: number}[]} senders  in the order of values
- * @property {number} [n]       of several inputs: their number; base and values are the means over them
- * @property {{base: number, values: Tensor}} [standardError]  of these means
+ * @property {number} [n]       number of inputs, if there are several; base and values are means over them
+ * @property {{base: number, values: Tensor}} [standardError]  standard errors of these means
  */
 
 /** What keeps its value while a sender changes, so that only the stream carries the change. */

@@ -13,8 +13,8 @@
  * @property {Float64Array} [sum]       [column]
  * @property {Float64Array} [squares]   [column]
  * @property {Float64Array} [products]  [column, column], those above the diagonal 0
- * @property {ScanPlace[][]} [top]      of each column, the largest first
- * @property {[number, number]} [range] of the histogram
+ * @property {ScanPlace[][]} [top]      strongest places of each column, the largest first
+ * @property {[number, number]} [range] range of the histogram
  * @property {Float64Array} [counts]
  */
 /** @typedef {'mean' | 'covariance' | 'top' | 'histogram'} Statistic */

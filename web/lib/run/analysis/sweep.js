@@ -22,9 +22,9 @@ import { CleanRun } from './clean_run.js';
  * @property {number} base      the metric without edits
  * @property {Tensor} values    the metric with each set of edits, [set]; of a grid [point, position], [point, head] or
  *   [point, index]
- * @property {string[]} [points]  of a grid, by row
- * @property {number} [n]       of several inputs: their number; base and values are the means over them
- * @property {{base: number, values: Tensor}} [standardError]  of these means
+ * @property {string[]} [points]  for a grid: the point of each row
+ * @property {number} [n]       number of inputs, if there are several; base and values are means over them
+ * @property {{base: number, values: Tensor}} [standardError]  standard errors of these means
  */
 
 /**

@@ -19,7 +19,7 @@ import { typedIds } from '../inspect/typed_ids.js';
  * @typedef {object} Cell
  * @property {string} at          a point's name, or 'logits'
  * @property {number} position    row
- * @property {number} [head]      of a point that has heads
+ * @property {number} [head]      the head, if the point has heads
  * @property {number} [index]     within the row; for a score or pattern the key's position, for 'logits' a token id
  */
 /**

@@ -28,10 +28,10 @@ import { weight } from './weight.js';
  */
 /**
  * @typedef {object} Attribution
- * @property {number} token  of a classifier the number of a label
- * @property {string} text   of the token, or the label
+ * @property {number} token  token id; in a classifier, the number of a label
+ * @property {string} text   text of the token, or the label
  * @property {number} position
- * @property {number} logit   as the model computed it
+ * @property {number} logit   the logit that the model computed
  * @property {number} sum     of the parts; for weights in f32, f16 or bf16 within 1e-4 of the logit. Quantised models
  *   also round activations, which no part contains
  * @property {Part[]} parts

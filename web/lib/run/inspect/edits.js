@@ -11,8 +11,8 @@ import { numberInRange } from '../generation_options.js';
 /** @import { Point, Points } from './capture.js' */
 /** @import { Pass } from './forward.js' */
 /**
- * Values of an edit: one number, a row of numbers, or a tensor as it is captured, without the axis of heads where one
- * head is edited, and without that of positions where all get the same.
+ * Values of an edit: one number for all, a list for the row of every position, or a tensor with the shape of the
+ * captured one. A tensor for one head has no axis of heads, and one for all positions alike none of positions.
  * @typedef {number | ArrayLike<number> | {shape: readonly number[], data: ArrayLike<number>}} EditValues
  */
 /**
@@ -31,7 +31,7 @@ import { numberInRange } from '../generation_options.js';
  * @property {ArrayLike<number>} [project]  a direction, a row of numbers: the component along it is removed
  * @property {string | ArrayLike<number>} [mean]  a text: the values are set to the mean over its positions
  * @property {number} [dictionary]  for the engine alone, as are the next three: what the model calls a dictionary
- * @property {number} [feature]   of the dictionary
+ * @property {number} [feature]   feature of the dictionary
  * @property {Float32Array} [direction]  the feature's row of the decoder
  * @property {number} [features]         address of the dictionary's encoder
  * @property {(values: Tensor, name: string) => ArrayLike<number>} [apply] a function that gets what is captured at the

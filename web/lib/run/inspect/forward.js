@@ -35,8 +35,8 @@ export async function forward(model, input, options = {}, { signal } = {}) {
  * @typedef {object} Pass
  * @property {Tensor} [logits]  [position, vocab_size]; absent of an encoder without a head; of a classifier [position,
  *   n_labels], or [1, n_labels] where it reads one state of an encoder
- * @property {Tensor} [hidden]  of an encoder, [position, d_model]
- * @property {Tensor} [pooled]  of an encoder with a pooler, [d_model]
+ * @property {Tensor} [hidden]  last hidden states of an encoder, [position, d_model]
+ * @property {Tensor} [pooled]  output of an encoder's pooler, [d_model]
  * @property {Record<string, Tensor>} captured
  */
 

@@ -14,8 +14,8 @@ import { forwardOne } from './forward.js';
  * @property {number} loss    mean of -ln p over the tokens after the first, in nats a token
  * @property {number} tokens  that were predicted
  * @property {import('../../engine/engine.js').Tensor} [perToken]  [tokens] -ln p of each
- * @property {number} [n]     of several inputs: their number; the values are means over them
- * @property {Omit<Loss, 'n' | 'standardError'>} [standardError]  of these means
+ * @property {number} [n]     number of inputs, if there are several; the values are means over them
+ * @property {Omit<Loss, 'n' | 'standardError'>} [standardError]  standard errors of these means
  */
 
 /**

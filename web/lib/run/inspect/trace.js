@@ -31,7 +31,7 @@ import { typedIds } from './typed_ids.js';
  * @property {number | null} layer
  * @property {number[]} in        shape of its input; for attention that of the queries
  * @property {number[]} out       shape of its output
- * @property {number} parameters  of this operation; 0 for a tied head, whose parameters count for the embedding
+ * @property {number} parameters  their number in this operation; 0 for a tied head, whose weights are the embedding's
  * @property {number} flops       multiplications and additions. Those of matrices and of attention are exact; norms,
  *   activations, rotations and sums count one for each arithmetic step of an element
  * @property {number} bytes       moved bytes: weights as stored in memory, once for each chunk of the pass, and input

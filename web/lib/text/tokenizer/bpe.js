@@ -52,7 +52,7 @@ export function bpe(options) {
  * twice has its last rank.
  * @param {any} list  texts "a b", or pairs [a, b]
  * @param {TokenTexts} texts
- * @param {string} prefix  of tokens that do not begin a word; the union lacks that of its second token
+ * @param {string} prefix  prefix of tokens that do not begin a word; the union lacks that of its second token
  * @returns {Merges}
  */
 function mergesOf(list, texts, prefix) {

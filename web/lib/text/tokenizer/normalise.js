@@ -73,7 +73,7 @@ function unicodeForm(form) {
  * @param {Normalizer} step
  */
 const zeroDecomposed = (step) => (/** @type {string} */ text, /** @type {number} */ zero) => {
-  /** Of each character, whether it begins a decomposition. @type {Map<string, boolean[]>} */
+  /** Whether each character begins a decomposition. @type {Map<string, boolean[]>} */
   const begins = new Map();
   for (const c of Array.from(text).reverse())
     for (const part of Array.from(step(c), (each, i) => ({ each, begins: !i })).reverse()) {

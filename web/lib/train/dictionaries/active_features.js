@@ -51,7 +51,7 @@ export class ActiveFeatures {
   }
 
   /**
-   * Of the rows that a dictionary was trained on.
+   * Statistics of the rows that a dictionary was trained on.
    * @param {number[][]} windows
    * @param {number} from
    * @param {number} size

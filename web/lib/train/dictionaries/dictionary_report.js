@@ -17,7 +17,7 @@ import { captureRows } from './dictionary_windows.js';
  * largest components of the row; random: the `l0` largest of as many random directions, scaled to fit best
  * @typedef {object} DictionaryReport
  * @property {number} tokens
- * @property {number} loss       of the model as it is, in nats a token
+ * @property {number} loss       loss of the unchanged model, in nats per token
  * @property {number} l0
  * @property {number} dead
  * @property {Reconstruction} dictionary
