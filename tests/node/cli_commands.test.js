@@ -109,6 +109,27 @@ test('convert and quantize write GGUF files that give the same text', async () =
 });
 
 // The tokenizer was compared when the file was written, and the file then removed: also one that had been there before.
+// The message named the option of load, and the command line had none.
+test('--config gives what the files lack, as JSON or as a file of it', async () => {
+  const source = join(top, 'tests/golden/pytorch/nanogpt_half.pt'),
+    settings = join(folder, 'settings.json'),
+    out = join(folder, 'given.gguf');
+  assert.match((await run('convert', source, out)).err, /do not tell n_head: give it in --config/);
+  assert.equal((await run('convert', source, out, '--config', '{"n_head": 2}')).code, 0);
+  writeFileSync(settings, '{"n_head": 4}');
+  const heads = async () => (await load(out)).config.nHeads;
+  assert.equal(await heads(), 2);
+  assert.equal((await run('convert', source, out, '--config', settings)).code, 0);
+  assert.equal(await heads(), 4);
+  for (const [given, wrong] of [
+    ['{n_head: 2}', /--config \{n_head: 2\}: .*JSON/],
+    ['none.json', /--config none.json: ENOENT/],
+  ])
+    assert.match((await run('convert', source, out, '--config', given)).err, wrong);
+  assert.match((await run('--chat', '-m', stories, 'hello')).err, /no chat template.*leave out --chat/);
+  assert.match((await run('hello', '--max-tokens')).err, /--max-tokens needs a value/);
+});
+
 test('a tokenizer that GGUF cannot express leaves the file that was there', async () => {
   const [source, out] = [join(folder, 'ending/'), join(folder, 'kept.gguf')];
   cpSync(join(golden, 'llama_gqa_f16'), source, { recursive: true });

@@ -9,9 +9,9 @@ export const DRAWING = Object.fromEntries(
 );
 
 const DOWNLOADS = ['cache-dir', 'no-cache', 'token', 'header', 'progress', 'quiet'];
-const LOADING = ['model', 'lora', 'dtype', 'kv-dtype', 'threads', ...DOWNLOADS];
+const LOADING = ['model', 'config', 'lora', 'dtype', 'kv-dtype', 'threads', ...DOWNLOADS];
 const DICTIONARY = ['at', 'size', 'k', 'tokens', 'epochs'];
-const WRITING = ['type', 'no-tokenizer', ...DOWNLOADS];
+const WRITING = ['type', 'config', 'no-tokenizer', ...DOWNLOADS];
 
 /**
  * A command. words: how many words a line of it may have, its name included (default: any); options: that it takes.
@@ -103,6 +103,7 @@ glassformer COMMAND --help shows the options of a command, with an example.
 
   -m, --model SOURCE     a .gguf or .bin file, a folder ending in /, a URL, or hf:owner/name[/file.gguf]
                          (default: the small story model of this package)
+      --config JSON      settings that the model's files lack, such as '{"n_head": 6}', or a JSON file with them
       --source TEXT      input text for an encoder-decoder (-: standard input); makes PROMPT optional
       --chat             send the prompt as a message through the model's chat template
       --system TEXT      with --chat: put a system message first

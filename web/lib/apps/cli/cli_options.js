@@ -1,4 +1,5 @@
 // cli_options.js - the words and options of a command line: its command, and the options of load and generate
+import { readFileSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { fail, messageOf } from '../../base/errors.js';
 import { didYouMean } from '../../base/nearest.js';
@@ -65,19 +66,23 @@ export function portOf(o) {
  * The message of an error, with the name of an option as the command line writes it.
  * @param {Error & {code?: string}} error
  */
-export const optionNamed = ({ code, message }) =>
-  code === 'bad-option'
-    ? message.replace(/^[a-z]\w*/i, (word) => {
-        const name = word.replace(/[A-Z]/g, (c) => `-${c.toLowerCase()}`);
-        return Object.hasOwn(OPTIONS, name) ? `--${name}` : word;
-      })
-    : message;
+export function optionNamed({ code, message }) {
+  if (code === 'no-chat-template')
+    return 'this model has no chat template, so it was not trained for conversations: leave out --chat';
+  if (code !== 'bad-option') return message.replace('the option config', '--config');
+  return message.replace(/^[a-z]\w*/i, (word) => {
+    const name = word.replace(/[A-Z]/g, (c) => `-${c.toLowerCase()}`);
+    return Object.hasOwn(OPTIONS, name) ? `--${name}` : word;
+  });
+}
 
 /**
  * The message of a wrong command line: an option that does not exist, with the nearest one.
  * @param {Error} error  of parseArgs
  */
 export function usageMessage({ message }) {
+  const [, missing] = /^Option '(?:-\w, )?(--[\w-]+) <value>' argument missing/.exec(message) ?? [];
+  if (missing) return `${missing} needs a value`;
   const [, name] = /^Unknown option '(--?[\w-]+)/.exec(message) ?? [];
   if (!name) return message;
   const near = didYouMean(
@@ -119,6 +124,19 @@ function headersOf(lines) {
 }
 
 /**
+ * The settings of --config.
+ * @param {string} given  JSON, or the path of a file
+ */
+function configOf(given) {
+  const isJson = given.trimStart().startsWith('{');
+  try {
+    return JSON.parse(isJson ? given : readFileSync(given, 'utf8'));
+  } catch (error) {
+    return fail('bad-option', `--config ${given}: ${messageOf(error)}`);
+  }
+}
+
+/**
  * Options of load that the command line names.
  * @param {Record<string, any>} o
  * @param {string} source
@@ -133,6 +151,7 @@ export function loadOptions(o, source) {
     dtype: o.dtype,
     kvDtype: o['kv-dtype'],
     token: o.token,
+    ...(o.config !== undefined && { config: configOf(o.config) }),
     ...(threads !== undefined && { threads, worker: true }),
     ...(o.header && { headers: headersOf(o.header) }),
     ...(o.lora && { adapters: o.lora.map((/** @type {string} */ adapter) => ({ source: adapter })) }),
