@@ -484,8 +484,8 @@ int32_t gf_tensor_products(const struct gf_model *m, int32_t i, int32_t row, int
 int32_t gf_tensor_put(struct gf_model *m, int32_t i, int32_t row, const float *x, struct gf_error *err);
 /* The memory of the matrix or vector that begins with entry i, in pieces: from byte `from` on, at most n bytes, in a
  * form that every machine reads. Return the number of bytes copied: 0 after the last one, and for an entry that is in
- * the memory of another. A model into which bytes are restored has the same configuration and types as the one that has
- * saved them. */
+ * the memory of another. from and n are even, out is aligned for 16 bits. A model into which bytes are restored has the
+ * same configuration and types as the one that has saved them. */
 uint32_t gf_tensor_save(const struct gf_model *m, int32_t i, uint32_t from, uint32_t n, uint8_t *out);
 uint32_t gf_tensor_restore(struct gf_model *m, int32_t i, uint32_t from, const uint8_t *saved, uint32_t n);
 /* Set the threads that compute this model's products, at any time between calls. The caller owns the pool; NULL:

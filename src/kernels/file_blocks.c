@@ -161,7 +161,10 @@ static int mxfp4_overflows(const uint8_t *p) {
 int64_t gf_blocks_not_finite(const void *blocks, int32_t dtype, int64_t n) {
     const struct gf_dtype_row *type = &gf_dtypes[dtype];
     const uint8_t *p = blocks;
-    for (int64_t i = 0; i < n; i += type->block_cols, p += type->block_bytes) {
+    const int exponent = dtype == GF_BF16 ? 0x7f80 : 0x7c00; /* all ones: infinite or NaN */
+    for (int64_t i = 0; i < n && !gf_dtype_is_quantized(dtype); i++, p += 2)
+        if (((p[0] | p[1] << 8) & exponent) == exponent) return i;
+    for (int64_t i = 0; i < n && gf_dtype_is_quantized(dtype); i += type->block_cols, p += type->block_bytes) {
         if (dtype == GF_MXFP4) {
             if (mxfp4_overflows(p)) return i;
             continue;

@@ -2,6 +2,7 @@
 #include "base/half.h"
 #include "kernels/int8_kind.h" /* gf_dot_flip */
 #include "kernels/kernels.h"
+#include "kernels/simd.h"
 #include <float.h> /* FLT_MIN */
 #include <math.h>  /* fabsf, nearbyintf */
 #include <string.h>
@@ -117,6 +118,11 @@ static void round_to_q8(struct gf_ints *b) {
 
 void gf_mat_put_blocks(struct gf_mat *w, int32_t row, int32_t col, const void *blocks, int32_t dtype, int32_t n) {
     const uint8_t *p = blocks;
+    if (!gf_dtype_is_quantized(dtype)) { /* 16 bits, in an array of bytes of any address */
+        uint8_t *to16 = (uint8_t *)((uint16_t *)w->data + place(w, row, col));
+        for (int32_t i = 0; i < n; i++, to16 += 2 * GF_PANEL, p += 2) memcpy(to16, p, 2);
+        return;
+    }
     const int32_t cols = gf_dtype_block_cols(dtype), bytes = gf_dtype_block_bytes(dtype);
     int32_t block = col / GF_QBLOCK;
     uint8_t *to = block_data(w, row, block);
@@ -206,6 +212,54 @@ void gf_mat_get(float *y, const struct gf_mat *w, int32_t row, int32_t col, int3
 }
 
 void gf_mat_get_row(float *y, const struct gf_mat *w, int32_t row) { gf_mat_get(y, w, row, 0, w->cols); }
+
+/* Values of a float matrix, with the padding rows. */
+static int64_t padded_count(const struct gf_mat *w) {
+    return ((int64_t)w->rows + GF_PANEL - 1) / GF_PANEL * GF_PANEL * w->cols;
+}
+
+/* Set the padding rows of a matrix of 16 bits to 0. */
+static void clear_padding(struct gf_mat *w) {
+    uint16_t *end = (uint16_t *)w->data + padded_count(w);
+    const int32_t rest = (GF_PANEL - w->rows % GF_PANEL) % GF_PANEL;
+    for (int32_t i = 0; rest && i < w->cols; i++, end -= GF_PANEL) memset(end - rest, 0, 2 * (size_t)rest);
+}
+
+/* Whether bf16 holds all values of a GF_F16 matrix: the lower halves of the floats are 0. */
+static int fits_bf16(const struct gf_mat *w) {
+    const uint16_t *p = w->data, *end = p + padded_count(w);
+    const v128 low = I32X4(0xffff);
+    v128 lost = i32x4_splat(0);
+    while (p < end && !v_any(lost))
+        for (int i = 0; i < GF_PANEL * 16 && p < end; i += 8, p += 8)
+            lost = v_or(lost, v_and(v_or(f4_load_f16(p), f4_load_f16(p + 4)), low));
+    return !v_any(lost);
+}
+
+int gf_mat_narrow(struct gf_mat *w) {
+    if (w->dtype != GF_F16) return 0;
+    clear_padding(w);
+    if (!fits_bf16(w)) return 0;
+    for (uint16_t *p = w->data, *end = p + padded_count(w); p < end; p += 8)
+        v_store(p, i16x8_narrow(i32x4_shr(f4_load_f16(p), 16), i32x4_shr(f4_load_f16(p + 4), 16)));
+    w->dtype = GF_BF16;
+    return 1;
+}
+
+/* Four f16 for the bf16 at p, in int32 lanes with their sign. */
+static v128 f16_of_bf16(const uint16_t *p) {
+    return i32x4_shr(i32x4_shl(i32x4_f16_from_f4(f4_load_bf16(p)), 16), 16);
+}
+
+void gf_bf16_to_f16(uint16_t *p, int64_t n) {
+    for (; n >= 8; n -= 8, p += 8) v_store(p, i16x8_narrow(f16_of_bf16(p), f16_of_bf16(p + 4)));
+    for (; n > 0; n--, p++) *p = gf_f32_to_f16(gf_bf16_to_f32(*p));
+}
+
+void gf_mat_widen(struct gf_mat *w) {
+    gf_bf16_to_f16(w->data, padded_count(w));
+    w->dtype = GF_F16;
+}
 
 void gf_mat_flip(const struct gf_mat *w, uint8_t *bytes, uint64_t from, uint64_t n) {
     const uint8_t flip[2] = {gf_dot_flip(0), gf_dot_flip(1)};

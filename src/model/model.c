@@ -152,6 +152,19 @@ int32_t gf_model_tensor(const struct gf_model *m, int32_t i, struct gf_tensor *o
     return GF_OK;
 }
 
+/* Blocks that share weights have copies of their structs, which are made again: types have changed. */
+static void narrow_all(struct gf_model *m) {
+    for (int32_t i = 0; i < m->n_slots; i++)
+        if (m->slots[i].mat && m->slots[i].row0 == 0 && m->slots[i].t.tied_to < 0) gf_mat_narrow(m->slots[i].mat);
+    gf_weights_share(&m->w, &m->cfg);
+}
+
+void gf_slot_widen(struct gf_model *m, const struct gf_slot *s) {
+    if (!gf_slot_is_narrow(s)) return;
+    gf_mat_widen(s->mat);
+    gf_weights_share(&m->w, &m->cfg);
+}
+
 int32_t gf_model_seal(struct gf_model *m, struct gf_error *err) {
     if (m->loading.line) return gf_fail(err, GF_ERR_STATE, "a tensor is still being loaded: end it before sealing");
     for (int32_t i = 0; i < m->n_slots; i++)
@@ -163,6 +176,7 @@ int32_t gf_model_seal(struct gf_model *m, struct gf_error *err) {
             gf_relative_spread(&m->cfg, stack == GF_STACK_ENCODER, m->relative[stack],
                                own_encoder ? m->w.encoder_relative : m->w.relative);
     }
+    narrow_all(m);
     m->sealed = 1;
     return GF_OK;
 }
@@ -211,8 +225,10 @@ int32_t gf_tensor_products(const struct gf_model *m, int32_t i, int32_t row, int
 
 int32_t gf_tensor_put(struct gf_model *m, int32_t i, int32_t row, const float *x, struct gf_error *err) {
     const struct gf_slot *s = slot_of(m, i, row, err);
-    if (s) gf_slot_put(s, row, 0, x, s->t.cols);
-    return s ? GF_OK : GF_ERR_ARGUMENT;
+    if (!s) return GF_ERR_ARGUMENT;
+    gf_slot_widen(m, s);
+    gf_slot_put(s, row, 0, x, s->t.cols);
+    return GF_OK;
 }
 
 void gf_slot_put(const struct gf_slot *s, int32_t row, int32_t col, const float *x, int32_t n) {

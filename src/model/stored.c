@@ -1,6 +1,6 @@
 /* stored.c - the memory of a model's weights as bytes, for a model with the same types in another instance. */
 #include "glassformer.h"
-#include "kernels/kernels.h" /* gf_mat_bytes, gf_mat_flip */
+#include "kernels/kernels.h" /* gf_mat_bytes, gf_mat_flip, gf_bf16_to_f16 */
 #include "model/model.h"
 #include <string.h>
 
@@ -26,6 +26,7 @@ uint32_t gf_tensor_save(const struct gf_model *m, int32_t i, uint32_t from, uint
     const uint32_t count = piece(bytes, from, n);
     if (!count) return 0;
     memcpy(out, memory + from, count);
+    if (gf_slot_is_narrow(&m->slots[i])) gf_bf16_to_f16((uint16_t *)out, count / 2);
     if (m->slots[i].mat) gf_mat_flip(m->slots[i].mat, out, from, count);
     return count;
 }
@@ -35,6 +36,7 @@ uint32_t gf_tensor_restore(struct gf_model *m, int32_t i, uint32_t from, const u
     uint8_t *memory = memory_of(m, i, &bytes);
     const uint32_t count = piece(bytes, from, n);
     if (!count) return 0;
+    gf_slot_widen(m, &m->slots[i]);
     memcpy(memory + from, saved, count);
     if (m->slots[i].mat) gf_mat_flip(m->slots[i].mat, memory + from, from, count);
     return count;

@@ -189,9 +189,41 @@ static void a_scale_or_minimum_that_is_not_finite_is_refused_with_the_first_elem
         }
 }
 
+/* What a matrix of f16 values returns, and its bytes, do not show that it is stored as bf16; a value that only f16 holds
+ * can be put into it. */
+static void f16_entries_that_are_stored_as_bf16_stay_f16(void) {
+    const struct gf_config c = wide_config(0);
+    const struct way how = {0, 0, 1, 1 << 20, GF_F16};
+    uint8_t dtypes[64], saved[2][16 * 75 * 2 * 5];
+    memset(dtypes, GF_F16, sizeof dtypes);
+    struct gf_model *m = gf_model_open(&c, dtypes, &err);
+    for (int32_t e = 0; e < gf_roster_count(&c); e++) load(m, e, 1, &how);
+    struct gf_tensor t;
+    float row[75], back[75];
+    for (int sealed = 0; sealed < 2; sealed++) {
+        CHECK_INT(gf_tensor_save(m, 0, 0, sizeof *saved, saved[sealed]), sizeof *saved);
+        CHECK_OK(gf_model_seal(m, &err));
+    }
+    CHECK_BITS(saved[1], saved[0], sizeof *saved);
+    CHECK_OK(gf_model_tensor(m, 0, &t));
+    CHECK_INT(t.dtype, GF_F16);
+    for (int i = 0; i < 75; i++) row[i] = 1 + (float)i * 0x1p-10f;
+    for (int restored = 0; restored < 2; restored++) {
+        CHECK_OK(gf_tensor_put(m, 0, 1, row, &err));
+        CHECK_OK(gf_tensor_read(m, 0, 1, back, &err));
+        CHECK_BITS(back, row, sizeof row);
+        CHECK_INT(gf_tensor_restore(m, 0, 0, saved[0], sizeof *saved), sizeof *saved);
+        CHECK_OK(gf_tensor_read(m, 0, 1, back, &err));
+        for (int i = 0; i < 75; i++) CHECK(back[i] == value(0, 1, i));
+        CHECK_OK(gf_model_seal(m, &err));
+    }
+    gf_model_close(m);
+}
+
 int main(void) {
     RUN(a_scale_or_minimum_that_is_not_finite_is_refused_with_the_first_element_of_its_block);
     RUN(a_stack_may_be_stored_in_two_weight_types);
+    RUN(f16_entries_that_are_stored_as_bf16_stay_f16);
     RUN(a_tensor_loads_equally_in_every_layout_stack_and_piece_size);
     RUN(stacks_of_unequal_columns_or_rank_are_refused);
     return check_end();

@@ -46,12 +46,12 @@ static void matrices_return_the_values_that_were_stored(void) {
                 gf_quantize(blocks + i * bytes, x + i * cols, type, cols);
                 gf_mat_put(&w, i, first, x + i * cols + first, cols - first);
                 gf_mat_put(&w, i, 0, x + i * cols, first);
-                if (!gf_dtype_is_quantized(type)) continue;
+                if (!gf_dtype_fits(type, type)) continue;
                 gf_mat_put_blocks(&v, i, 0, blocks + i * bytes, type, first);
                 gf_mat_put_blocks(&v, i, first, blocks + i * bytes + first / per * gf_dtype_block_bytes(type), type,
                                   cols - first);
             }
-            if (gf_dtype_is_quantized(type)) CHECK_BITS(p, q, size);
+            if (gf_dtype_fits(type, type)) CHECK_BITS(p, q, size);
             for (int i = 0; i < rows; i++) {
                 gf_mat_get_row(y, &w, i), gf_dequantize(z, blocks + i * bytes, type, cols);
                 CHECK_BITS(y, z, cols * 4);
@@ -123,6 +123,40 @@ static void matmul_matches_ref_and_does_not_depend_on_the_batch(void) {
         matmul_case(type, 500, per > 32 ? 256 : 288, 1); /* several tiles */
         matmul_case(type, 500, per > 32 ? 256 : 288, 9);
     }
+}
+
+/* f16 weights that bf16 holds too, from subnormal ones on, give the same bits as bf16, and return. A matrix with one that
+ * it does not hold stays as it is. */
+static void narrow_case(int rows, int cols, int n) {
+    struct gf_mat w;
+    float *values = floats(rows * cols), *x = floats(n * cols), *y = floats(n * rows), *again = floats(n * rows);
+    float *row = floats(cols), awkward = 1 + 0x1p-8f;
+    char *scratch = guarded(gf_matmul_scratch(n, cols));
+    bind(&w, GF_F16, rows, cols);
+    fill(x, n * cols, 1);
+    for (int i = 0; i < rows * cols; i++) values[i] = ldexpf((float)(i * 131 % 511 - 255), i % 32 - 24);
+    for (int i = 0; i < rows; i++) gf_mat_put(&w, i, 0, values + i * cols, cols);
+    gf_matmul(y, x, &w, NULL, n, scratch, NULL);
+    CHECK(gf_mat_narrow(&w) && w.dtype == GF_BF16 && !gf_mat_narrow(&w));
+    gf_matmul(again, x, &w, NULL, n, scratch, NULL);
+    CHECK_BITS(again, y, n * rows * 4);
+    for (int narrow = 1; narrow >= 0; narrow--) {
+        for (int i = 0; i < rows; i++) {
+            gf_mat_get_row(row, &w, i);
+            CHECK_BITS(row, values + i * cols, cols * 4);
+        }
+        if (narrow) gf_mat_widen(&w);
+    }
+    gf_mat_put(&w, rows - 1, cols - 1, &awkward, 1);
+    CHECK(!gf_mat_narrow(&w) && w.dtype == GF_F16);
+    gf_mat_get(row, &w, rows - 1, cols - 1, 1);
+    CHECK(*row == awkward);
+    release();
+}
+
+static void f16_matrices_that_bf16_holds_give_the_same_bits(void) {
+    for (int i = 0; i < N_SIZES; i++) narrow_case(sizes[i], 1 + i * 7, 1 + i % 5);
+    narrow_case(33, 300, 1), narrow_case(33, 300, 7);
 }
 
 /* Weights of -32 with factors of -128, and activations of 127, n tokens: sums of 32 columns just below 2^24. */
@@ -361,5 +395,6 @@ int main(void) {
     RUN(matmul_handles_extreme_bytes_and_values);
     RUN(attention_matches_ref);
     RUN(attention_over_f16_takes_large_factors);
+    RUN(f16_matrices_that_bf16_holds_give_the_same_bits);
     return close_kernels();
 }
