@@ -50,7 +50,8 @@ export function zip(entries) {
     const path = new TextEncoder().encode(name);
     /** @type {[2 | 4, number][]} */
     const about = [
-      ...[20, UTF_8, 0, 0, DATE].map((value) => /** @type {[2, number]} */ ([2, value])), // version, flags, stored, time
+      // version, flags, method, time and date
+      ...[20, UTF_8, 0, 0, DATE].map((value) => /** @type {[2, number]} */ ([2, value])),
       ...[crc32(bytes), bytes.length, bytes.length].map((value) => /** @type {[4, number]} */ ([4, value])),
       ...[path.length, 0].map((value) => /** @type {[2, number]} */ ([2, value])),
     ];
@@ -60,8 +61,7 @@ export function zip(entries) {
     at += 30 + path.length + bytes.length;
   }
   const size = directory.reduce((n, { length }) => n + length, 0);
-  if (at + size > 0xffffffff)
-    fail('unsupported', `the archive would have ${at + size} bytes, expected at most 2^32 - 1`);
+  if (at + size > 0xffffffff) fail('unsupported', `the archive would have ${at + size} bytes, expected less than 2^32`);
   const end = head(22, [
     [4, 0x06054b50],
     [4, 0],

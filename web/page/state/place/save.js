@@ -1,7 +1,7 @@
 // save.js - offers files to save: JSON, and any other content
 
 import { editsOf } from '../facts/switchable_parts.js';
-import { provenanceOf } from './provenance.js';
+import { provenanceOf } from './result_origin.js';
 
 /**
  * Offer a file under this name.

@@ -1,4 +1,4 @@
-// provenance.js - what identifies a result that leaves the page: package, weights, types, binary, seed, prompt, address
+// result_origin.js - what identifies a result that leaves the page: package, weights, types, binary, seed, prompt, address
 import { addressOf } from './address.js';
 
 /** @typedef {import('../store/state.js').State} State */
