@@ -122,7 +122,9 @@ test('a closed pipe, and an interrupt while the model loads, end the process wit
   head.child.stdout.destroy();
   assert.deepEqual(await head.ended, { code: 0, said: '' });
 
-  const silent = createServer(() => {}).listen(0, '127.0.0.1').unref();
+  const silent = createServer(() => {})
+    .listen(0, '127.0.0.1')
+    .unref();
   await once(silent, 'listening');
   const { port } = silent.address();
   const asked = once(silent, 'request'),
