@@ -337,20 +337,22 @@ GF_INLINE v128 i16x8_rdot(v128 a, v128 b) { return wasm_i16x8_relaxed_dot_i8x16_
 GF_INLINE v128 i32x4_rdot(v128 a, v128 b, v128 acc) { return wasm_i32x4_relaxed_dot_i8x16_i7x16_add(a, b, acc); }
 #elif defined(GF_EMULATE_RELAXED_DOT)
 #define GF_RELAXED 1
+/* A call: inline in each of its uses, under sanitizers, it takes longer to compile than all else of matmul_int8.c. */
+#define EMULATED static __attribute__((noinline, unused))
 /* a[j] b[j] + a[j+1] b[j+1] */
 GF_INLINE int emulated_pair(const int8_t *a, const int8_t *b, int saturates) {
     int u = GF_EMULATE_RELAXED_DOT ? (uint8_t)b[0] : b[0], v = GF_EMULATE_RELAXED_DOT ? (uint8_t)b[1] : b[1];
     int pair = a[0] * u + a[1] * v;
     return !saturates ? pair : pair > 32767 ? 32767 : pair < -32768 ? -32768 : pair;
 }
-GF_INLINE v128 i16x8_rdot(v128 a, v128 b) {
+EMULATED v128 i16x8_rdot(v128 a, v128 b) {
     int8_t x[16], w[16];
     int16_t sum[8];
     v_store(x, a), v_store(w, b);
     for (int i = 0; i < 8; i++) sum[i] = (int16_t)emulated_pair(x + 2 * i, w + 2 * i, 1);
     return v_load(sum);
 }
-GF_INLINE v128 i32x4_rdot(v128 a, v128 b, v128 acc) {
+EMULATED v128 i32x4_rdot(v128 a, v128 b, v128 acc) {
     int8_t x[16], w[16];
     int32_t sum[4];
     v_store(x, a), v_store(w, b), v_store(sum, acc);
