@@ -64,7 +64,7 @@ pageTest(
     const [whole, cut] = await losses(page, model, {}, [{ at: 'blocks.1.hook_mlp_out', scale: 0 }], 'an FFN');
     assert.ok(cut > whole);
     // from the panel of a head
-    await page.getByRole('button', { name: 'All on' }).click();
+    await page.getByRole('button', { name: 'Turn everything on' }).click();
     await openView(page, 'inside');
     await page.locator('.tile[aria-label="layer 2, head 3"]').click();
     await page.getByRole('button', { name: 'Switch this head off' }).click();
@@ -88,7 +88,7 @@ pageTest(
       const [all, cut] = await losses(page, dates, { source }, [{ at: 'encoder.1.hook_mlp_out', scale: 0 }], 'an FFN');
       assert.ok(cut > 2 * all, 'it changed nothing');
       // two heads that look across from the first layer, one from the picture
-      await page.getByRole('button', { name: 'All on' }).click();
+      await page.getByRole('button', { name: 'Turn everything on' }).click();
       await openView(page, 'inside');
       await page.getByRole('radio', { name: 'across', exact: true }).click();
       await page.locator('.tile[aria-label="layer 1, head 3"]').click();
@@ -164,7 +164,7 @@ pageTest(
     await become(await expected(sampled), cut);
     assert.match(await page.locator('.live').textContent(), /Also off, from “Switch parts off”: layer 1, FFN\./);
 
-    await page.getByRole('button', { name: 'All on' }).click();
+    await page.getByRole('button', { name: 'Turn everything on' }).click();
     await says(page, '.live .outcome', /Nothing is off/);
   },
 );

@@ -111,7 +111,7 @@ pageTest(
       await page.waitForFunction((source) => new RegExp(source).test(document.activeElement.textContent), next.source);
     }
     await page.keyboard.press('Enter');
-    await page.waitForFunction(() => document.activeElement.textContent === 'All on');
+    await page.waitForFunction(() => document.activeElement.textContent === 'Turn everything on');
     await openView(page, 'inside');
     await point(page, '.anatomy .bar-hit', 'Explain');
     await page.getByRole('button', { name: /^Show the other/ }).press('Enter');

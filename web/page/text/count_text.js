@@ -190,7 +190,7 @@ export const OPERATION_NAMES = {
 
 export const TRACE = {
   title: say`One pass, measured`,
-  waits: say`It is measured when the text rests.`,
+  waits: say`measured as soon as writing pauses`,
   about: (tokens) => say`${tokensSaid(tokens)} in one pass, timed by the engine; the fastest of several`,
   columns: [say`Operation, all layers`, say`FLOPs`, say`Time`, say`Share of the time`],
   total: say`The whole pass`,

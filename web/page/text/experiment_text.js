@@ -16,7 +16,7 @@ export const ABLATE = {
   measure: say`Measure every part`,
   /** @param {number} ms */
   left: (ms) => say`about ${Math.ceil(ms / 1000)} s left`,
-  reset: say`All on`,
+  reset: say`Turn everything on`,
   neurons: say`Neurons that are off`,
   allOn: say`Everything is on. Press a part to write the text without it.`,
   ranked: say`What each part is worth: bits per token that it saves`,

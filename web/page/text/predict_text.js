@@ -21,7 +21,7 @@ export const PREDICT = {
   notDecoder: say`This game needs a model that predicts the next word.`,
   result: {
     you: (word, p) => say`Your guess ${word}: probability ${percent(p)}, ${bits(p)}.`,
-    model: (word, p) => say`The model’s likeliest ${word}: probability ${percent(p)}, ${bits(p)}.`,
+    model: (word, p) => say`The model’s most likely ${word}: probability ${percent(p)}, ${bits(p)}.`,
     text: (word, p) => say`The text goes on with ${word}: probability ${percent(p)}, ${bits(p)}.`,
     knew: (layer, layers) =>
       layer > layers

@@ -16,7 +16,7 @@ export const TRAIN = {
   shakespeare: say`Fetch TinyShakespeare, 1.1 MB`,
   unreachable: (address) => say`The text cannot be fetched from ${address}`,
   recorded: (steps, seed) =>
-    say`Recorded: the text beside it, learned in ${int(steps)} steps with seed ${seed}. Press the button to see it here.`,
+    say`Recorded: the text shown here, learned in ${int(steps)} steps with seed ${seed}. Press the button to see it here.`,
   begins: say`samples begin`,
   settings: say`Model and training`,
   objective: say`It learns`,
