@@ -1,5 +1,4 @@
-// stages_text.js - names and sentences of the stages of a forward pass, for each architecture. `c` is the
-// configuration.
+// stages_text.js - names and sentences of the stages of a forward pass, for each architecture; `c`: its configuration
 import {
   addsPositions,
   hasAlibi,
