@@ -2,9 +2,12 @@
 //
 // esbuild makes a chunk of each module that is imported with `import()`, and one more for each set of such modules that
 // share code: 150 files, half of them below 1 KB, each of which a bundler emits again. With this plugin
-// `import('./batch.js')` becomes `(async () => (await import('group:run')).run_batch_js)()`. The module `group:run`
-// exports the namespaces of all modules of its group. Vite 5 and 6 find by a regular expression what is used of
-// `const { a } = await import('./b.js')`, and would miss a `.then()` behind it.
+// `import('./batch.js')` becomes `(async (group) => (await group).run_batch_js)(import('group:run'))`. The module
+// `group:run` exports the namespaces of all modules of its group. A `.then()` would not do: the regular expression of Vite
+// 5 and 6 for `const { a } = await import('./b.js')` misses what stands behind it.
+//
+// Rspack's development server compiles a group when it is first requested, and reloads the page if this group imports
+// another one that the page's own modules import too. Therefore `caller` and `text` have what these import, no more.
 import { readFileSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
 
@@ -14,14 +17,18 @@ import { dirname, join, relative } from 'node:path';
  * @type {[RegExp, string][]}
  */
 const GROUPS = [
-  [/^(?:api\/input|base|worker)\//, 'caller'], // what the thread that calls the worker needs
+  // what the thread that calls the worker needs
+  [/^(?:api\/input|base|worker)\//, 'caller'],
+  [/^files\/(?:bytes\/tensor_files|huggingface\/weight_names|transfer\/(?:model_cache|requests))\./, 'caller'],
+  [/^(?:files\/adapters\/(?:adapters|deltas)|run\/analysis\/scan_statistics)\./, 'caller'],
+  [/^text\/(?!constrain\/constraint\.)/, 'text'],
+  // what the worker needs, or the same thread without one
   [/^train\//, 'train'],
   [
     /^(?:run\/(?:analysis|explain)|run\/inspect\/(?!classify|embed|capture|edits|forward)|engine\/differentiator)/,
     'research',
   ],
-  [/^(?:run|engine)\//, 'run'],
-  [/^text\//, 'text'],
+  [/^(?:run|engine|text)\//, 'run'],
   [/^files\/adapters\//, 'adapters'],
   [/^files\//, 'files'],
 ];
@@ -55,7 +62,7 @@ export const chunkGroups = (lib, dynamic) => ({
       contents: readFileSync(path, 'utf8').replace(IMPORT, (all, file) => {
         const name = relative(lib, join(dirname(path), file));
         const group = groupOf(name);
-        return group ? `(async () => (await import('group:${group}')).${exported(name)})()` : all;
+        return group ? `(async (group) => (await group).${exported(name)})(import('group:${group}'))` : all;
       }),
     }));
   },
