@@ -114,16 +114,16 @@ int gf_kv_put(int32_t type, void *kblock, void *vblock, int32_t slot, const floa
 
 /* ---- scores, float keys ------------------------------------------------------------------------------------------ */
 
-/* s [m][64] = scale * q k^T for one block of keys [d_head][64]. A lane is a key and a sum adds components 0, 1, 2, ...
+/* s [m][64] = scale * q k^T for the first n keys, or more, of one block of keys [d_head][64]. A lane is a key and a sum adds components 0, 1, 2, ...
  * of d_head in order, so there is no horizontal sum. m queries times 8 / m vectors of 4 keys are 8 accumulators,
  * independent chains that hide the latency of the addition; a component costs 8 / m loads, m broadcasts and 8
  * products. */
 GF_INLINE void scores_float(float *s, int32_t lds, const float *q, int32_t ldq, int m, enum form form, const char *keys,
-                            int32_t d_head, float scale) {
+                            int32_t n, int32_t d_head, float scale) {
     int vectors = 8 / m, size = form == F32 ? 4 : 2;
     v128 k = f4_splat(scale);
     GF_ROLLED
-    for (int key = 0; key < GF_KV_BLOCK; key += 4 * vectors) {
+    for (int key = 0; key < n && key < GF_KV_BLOCK; key += 4 * vectors) {
         const char *p = keys + key * size;
         const float *qt[4];
         v128 a[8];
@@ -287,20 +287,21 @@ static void scores_q8(float *s, const float *q, const void *const *blocks, int32
 }
 
 GF_INLINE void scores_form(float *s, int32_t lds, const float *q, int32_t ldq, int m, enum form form,
-                           const void *const *blocks, int32_t n_blocks, int32_t d_head, float scale) {
-    for (int32_t b = 0; b < n_blocks; b++, s += GF_KV_BLOCK) {
+                           const void *const *blocks, int32_t n_keys, int32_t d_head, float scale) {
+    for (; n_keys > 0; blocks++, n_keys -= GF_KV_BLOCK, s += GF_KV_BLOCK) {
         if (m == 4)
-            scores_float(s, lds, q, ldq, 4, form, blocks[b], d_head, scale);
+            scores_float(s, lds, q, ldq, 4, form, *blocks, n_keys, d_head, scale);
         else if (m == 2)
-            scores_float(s, lds, q, ldq, 2, form, blocks[b], d_head, scale);
+            scores_float(s, lds, q, ldq, 2, form, *blocks, n_keys, d_head, scale);
         else
-            scores_float(s, lds, q, ldq, 1, form, blocks[b], d_head, scale);
+            scores_float(s, lds, q, ldq, 1, form, *blocks, n_keys, d_head, scale);
     }
 }
 
 void gf_attn_scores(float *s, int32_t lds, const float *q, int32_t ldq, int32_t m, int32_t type,
-                    const void *const *blocks, int32_t n_blocks, int32_t d_head, float scale) {
+                    const void *const *blocks, int32_t n_keys, int32_t d_head, float scale) {
     if (type == GF_KV_Q8) {
+        const int32_t n_blocks = (n_keys + GF_KV_BLOCK - 1) / GF_KV_BLOCK;
         for (int32_t t = 0; t < m; t++)
             scores_q8(s + (int64_t)t * lds, q + (int64_t)t * ldq, blocks, n_blocks, d_head, scale);
         return;
@@ -309,11 +310,11 @@ void gf_attn_scores(float *s, int32_t lds, const float *q, int32_t ldq, int32_t 
         float scaled[4 * Q_CHUNK];
         int k = m >= 4 ? 4 : m >= 2 ? 2 : 1;
         if (type == GF_KV_F32)
-            scores_form(s, lds, q, ldq, k, F32, blocks, n_blocks, d_head, scale);
+            scores_form(s, lds, q, ldq, k, F32, blocks, n_keys, d_head, scale);
         else if (d_head <= Q_CHUNK && gf_scale_up(scaled, q, ldq, k, d_head))
-            scores_form(s, lds, scaled, d_head, k, F16_LOW, blocks, n_blocks, d_head, scale);
+            scores_form(s, lds, scaled, d_head, k, F16_LOW, blocks, n_keys, d_head, scale);
         else /* rare: one by one */
-            k = 1, scores_form(s, lds, q, ldq, 1, F16, blocks, n_blocks, d_head, scale);
+            k = 1, scores_form(s, lds, q, ldq, 1, F16, blocks, n_keys, d_head, scale);
         s += (int64_t)k * lds, q += (int64_t)k * ldq, m -= k;
     }
 }

@@ -57,7 +57,7 @@ static void take_sample(struct sample *to) {
     }
     for (int j = 0; j < GF_KV_BLOCK; j++) gf_kv_put(GF_KV_Q8, memory, NULL, j, p + 3 * j, NULL, D_HEAD);
     const void *keys = memory;
-    gf_attn_scores(to->s, GF_KV_BLOCK, x, D_HEAD, 7, GF_KV_Q8, &keys, 1, D_HEAD, 1);
+    gf_attn_scores(to->s, GF_KV_BLOCK, x, D_HEAD, 7, GF_KV_Q8, &keys, GF_KV_BLOCK, D_HEAD, 1);
     for (int j = 0; j < GF_KV_BLOCK; j++) gf_kv_put(GF_KV_Q8, NULL, memory, j, NULL, x + 2 * j, D_HEAD);
     gf_attn_mix(to->z, D_HEAD, p, GF_KV_BLOCK, 7, GF_KV_Q8, memory, GF_KV_BLOCK, D_HEAD);
 }

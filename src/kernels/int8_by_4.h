@@ -58,14 +58,15 @@ GF_INLINE void unpack_factored(char *to, const char *w) {
 }
 
 /* s [4 tokens][2] = 8 rows of a block times 4 tokens, plus starts; w, x and start advance. A loop that adds to s by an
- * instruction of its own begins with the second columns, so that the first are added to nothing. */
-GF_INLINE void block_by_4(v128 s[8], struct operands *in, enum gf_dot dot) {
-    const char *w = in->w, *x = in->x, *end = x + (dot == GF_DOT_UNPACKED ? 8 : 4) * GF_QBLOCK;
+ * instruction of its own begins with the second columns, so that the first are added to nothing. bytes: of the block's
+ * activations; where the compiler knows them, it counts the loop's turns beside its pointers, one instruction more. */
+GF_INLINE void block_by_4(v128 s[8], struct operands *in, int32_t bytes, enum gf_dot dot) {
+    const char *w = in->w, *x = in->x, *end = x + bytes;
     if (dot == GF_DOT_UNPACKED) {
         GF_UNROLL
         for (int j = 0; j < 8; j++) s[j] = i32x4_dot(v_load(w + j % 2 * 16), v_splat32(x + j / 2 * 4));
         GF_ROLLED
-        for (x += 16, w += 64; x < end; x += 16, w += 64) {
+        for (x += 16, w += 64; x != end; x += 16, w += 64) {
             v128 u = v_load(w), v = v_load(w + 16);
             GF_UNROLL
             for (int t = 0; t < 4; t++) {
@@ -80,7 +81,7 @@ GF_INLINE void block_by_4(v128 s[8], struct operands *in, enum gf_dot dot) {
         GF_UNROLL
         for (int j = 0; j < 8; j++) s[j] = i16x8_rdot(v_splat32(x + j / 2 * 4), v_load(w + j % 2 * 16));
         GF_ROLLED
-        for (x += 16, w += 64; x < end; x += 16, w += 64) {
+        for (x += 16, w += 64; x != end; x += 16, w += 64) {
             v128 u = v_load(w), v = v_load(w + 16);
             GF_UNROLL
             for (int t = 0; t < 4; t++) {
@@ -95,7 +96,7 @@ GF_INLINE void block_by_4(v128 s[8], struct operands *in, enum gf_dot dot) {
         GF_UNROLL
         for (int j = 0; j < 8; j++) s[j] = v_splat32(in->start + j / 2);
         GF_ROLLED
-        for (; x < end; x += 16, w += 64) {
+        for (; x != end; x += 16, w += 64) {
             v128 u = v_load(w), v = v_load(w + 16);
             GF_UNROLL
             for (int t = 0; t < 4; t++) {
@@ -163,13 +164,14 @@ GF_INLINE struct layout_by_4 layout_by_4(const struct gf_acts *a, int32_t dtype,
     return l;
 }
 
-/* sums [4][16], 8 rows from `row` on, += `blocks` blocks */
-GF_INLINE void part_by_4(float *sums, struct operands in, int row, int32_t blocks, const struct layout_by_4 *l) {
+/* sums [4][16], 8 rows from `row` on, += `blocks` blocks; = them where they are the first */
+GF_INLINE void part_by_4(float *sums, struct operands in, int row, int32_t blocks, int is_first,
+                         const struct layout_by_4 *l) {
     v128 f[8]; /* [4 tokens][2] */
     const int per = l->factored ? 8 : 1;
     in.w += (l->factored ? 32 : 4) * row, in.ws += row, sums += row;
     GF_UNROLL
-    for (int j = 0; j < 8; j++) f[j] = v_load(sums + j / 2 * GF_PANEL + j % 2 * 4);
+    for (int j = 0; j < 8; j++) f[j] = is_first ? f4_splat(0) : v_load(sums + j / 2 * GF_PANEL + j % 2 * 4);
     GF_ROLLED
     for (; blocks > 0; blocks -= per) {
         GF_ROLLED
@@ -178,7 +180,7 @@ GF_INLINE void part_by_4(float *sums, struct operands in, int row, int32_t block
             if (l->factored)
                 factored_by_4(s, &in, row);
             else
-                block_by_4(s, &in, l->dot);
+                block_by_4(s, &in, l->activation_bytes, l->dot);
             GF_UNROLL
             for (int j = 0; j < 8; j++) {
                 int t = j / 2;
@@ -222,7 +224,6 @@ GF_INLINE void panel_by_4(float *sums, struct operands first, const struct gf_ac
     char unpacked[CHUNK * 1024];
     const struct layout_by_4 l = layout_by_4(a, dtype, factored, dot);
     const int32_t blocks = a->cols / GF_QBLOCK;
-    memset(sums, 0, sizeof *sums * 4 * GF_PANEL * (size_t)groups);
     for (int32_t b = 0; b < blocks; b += CHUNK) {
         const int32_t n = blocks - b < CHUNK ? blocks - b : CHUNK;
         struct operands in = first;
@@ -230,7 +231,7 @@ GF_INLINE void panel_by_4(float *sums, struct operands first, const struct gf_ac
         skip_activations(&in, b, &l);
         if (l.unpacks) unpack(unpacked, in.w, n, dtype, &l), in.w = unpacked;
         for (int32_t g = 0; g < groups; g++, skip_activations(&in, blocks, &l))
-            for (int32_t row = 0; row < GF_PANEL; row += 8) part_by_4(sums + g * 4 * GF_PANEL, in, row, n, &l);
+            for (int32_t row = 0; row < GF_PANEL; row += 8) part_by_4(sums + g * 4 * GF_PANEL, in, row, n, b == 0, &l);
     }
 }
 #endif

@@ -268,12 +268,12 @@ void gf_kv_flip(int32_t type, void *kblock, int32_t d_head);
 /* Write position `slot` (0..63) of a block. k or v may be NULL (left alone). Returns 1 where f16 cannot hold a value,
  * in whose place is then +-65504, else 0. */
 int gf_kv_put(int32_t type, void *kblock, void *vblock, int32_t slot, const float *k, const float *v, int32_t d_head);
-/* s[64 b + j] = scale * sum_d q[d] K_b[d][j] for all 64 slots of each block K_b = blocks[b] (unwritten slots give
- * whatever lies there; the caller masks them). Sum over d in order; for q8 the query is quantised like a key, once for
- * all blocks, and the sum is an exact integer. m queries: q rows ldq apart, s rows lds apart; a row's bits do not
- * depend on m or n_blocks. Multiples of 4 queries are the fastest. */
+/* s[64 b + j] = scale * sum_d q[d] K_b[d][j] for the first n_keys slots of the blocks K_b = blocks[b], and perhaps for
+ * more of the last one (unwritten slots give whatever lies there; the caller masks them). Sum over d in order; for q8
+ * the query is quantised like a key, once for all blocks, and the sum is an exact integer. m queries: q rows ldq apart,
+ * s rows lds apart; a row's bits do not depend on m or n_keys. Multiples of 4 queries are the fastest. */
 void gf_attn_scores(float *s, int32_t lds, const float *q, int32_t ldq, int32_t m, int32_t type,
-                    const void *const *blocks, int32_t n_blocks, int32_t d_head, float scale);
+                    const void *const *blocks, int32_t n_keys, int32_t d_head, float scale);
 /* z[d] += sum_{j < count} p[j] V[j][d], keys in order. m queries as above (p rows ldp, z rows ldz
  * apart). p[j] = 0 adds nothing, whatever lies in V[j], and what lies in slots from count on does
  * not matter. q8: p times V's scales is quantised to 14 bits (max / 16383 over these keys), the sum

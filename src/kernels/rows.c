@@ -14,14 +14,11 @@
 
 /* ---- exp, tanh, erf ---------------------------------------------------------------------------------------------- */
 
-/* exp(x) = 2^k exp(r), x = k ln2 + r, |r| <= ln2 / 2. ln2 in two parts, the first of 12 bits so
- * that k times it is exact; the polynomial is Cephes' expf (Moshier 1989). The last factor 2 is
- * taken apart, so that 2^128 can be passed. Results below 2^-125.5 become 0. */
-GF_INLINE v128 f4_exp(v128 x) {
-    v128 zero = f4_lt(x, F4(-86.98f));
-    x = f4_min(v_andnot(x, zero), F4(89.0f));                     /* lanes to be 0 stay clear of subnormals: slow */
-    v128 z = f4_add(f4_mul(x, F4(1.44269504f)), F4(12582912.0f)); /* see i32x4_nearest */
-    v128 k = f4_sub(z, F4(12582912.0f));
+/* exp(x) = 2^k exp(r), x = k ln2 + r, |r| <= ln2 / 2. Returns exp(r); k is in the low bits of *z. ln2 in two parts, the
+ * first of 12 bits so that k times it is exact; the polynomial is Cephes' expf (Moshier 1989). */
+GF_INLINE v128 exp_reduced(v128 x, v128 *z) {
+    *z = f4_add(f4_mul(x, F4(1.44269504f)), F4(12582912.0f)); /* see i32x4_nearest */
+    v128 k = f4_sub(*z, F4(12582912.0f));
     v128 r = f4_sub(x, f4_mul(k, F4(0.693359375f)));
     r = f4_sub(r, f4_mul(k, F4(-2.12194440e-4f)));
     v128 p = f4_add(f4_mul(F4(1.9875691500e-4f), r), F4(1.3981999507e-3f));
@@ -29,9 +26,21 @@ GF_INLINE v128 f4_exp(v128 x) {
     p = f4_add(f4_mul(p, r), F4(4.1665795894e-2f));
     p = f4_add(f4_mul(p, r), F4(1.6666665459e-1f));
     p = f4_add(f4_mul(p, r), F4(5.0000001201e-1f));
-    p = f4_add(f4_add(f4_mul(f4_mul(r, r), p), r), F4(1.0f));
-    v128 half = f4_mul(p, i32x4_add(i32x4_shl(z, 23), I32X4(126 << 23))); /* 2^(k-1): k is z's low bits */
+    return f4_add(f4_add(f4_mul(f4_mul(r, r), p), r), F4(1.0f));
+}
+
+/* The last factor 2 is taken apart, so that 2^128 can be passed. Results below 2^-125.5 become 0. */
+GF_INLINE v128 f4_exp(v128 x) {
+    v128 zero = f4_lt(x, F4(-86.98f)), z;
+    v128 p = exp_reduced(f4_min(v_andnot(x, zero), F4(89.0f)), &z); /* lanes to be 0 stay clear of subnormals: slow */
+    v128 half = f4_mul(p, i32x4_add(i32x4_shl(z, 23), I32X4(126 << 23))); /* 2^(k-1) */
     return v_andnot(f4_add(half, half), zero);
+}
+
+/* The same where -86 <= x <= 1, or x is NaN. */
+GF_INLINE v128 f4_exp_in_range(v128 x) {
+    v128 z, p = exp_reduced(x, &z);
+    return f4_mul(p, i32x4_add(i32x4_shl(z, 23), I32X4(127 << 23)));
 }
 
 /* exp(x) for x <= 0, with at least exp(-86), 4e-38: for sums that are 1 or more, where so little is lost in rounding.
@@ -64,7 +73,7 @@ GF_INLINE v128 f4_tanh(v128 x) {
 }
 
 /* Up to 475/512 an odd polynomial, beyond it 1 - exp of one; the coefficients are N. Juffa's. From
- * 4 on erf is 1 in float. */
+ * 4 on erf is 1 in float. The exponent is -18 or more. */
 GF_INLINE v128 f4_erf(v128 x) {
     v128 a = f4_min(f4_abs(x), F4(4.0f)), sign = v_and(x, I32X4(0x80000000));
     v128 s = f4_mul(a, a);
@@ -75,7 +84,7 @@ GF_INLINE v128 f4_erf(v128 x) {
     r = f4_add(f4_mul(r, a), F4(-6.34846687e-1f));
     r = f4_add(f4_mul(r, a), F4(-1.28717512e-1f));
     r = f4_sub(f4_mul(r, a), a);
-    v128 big = f4_sub(F4(1.0f), f4_exp(r));
+    v128 big = f4_sub(F4(1.0f), f4_exp_in_range(r));
     v128 p = F4(-5.96761703e-4f);
     p = f4_add(f4_mul(p, s), F4(4.99119423e-3f));
     p = f4_add(f4_mul(p, s), F4(-2.67681349e-2f));

@@ -277,7 +277,7 @@ static void many_tokens(void) {
 static void run_scores(struct work *w) { /* n queries against count blocks */
     const void *blocks[16];
     for (int i = 0; i < w->count; i++) blocks[i] = (const char *)w->memory + w->bytes * (uint64_t)i;
-    gf_attn_scores(w->y, w->rows, w->x, w->cols, w->n, w->type, blocks, w->count, w->cols, 0.1f);
+    gf_attn_scores(w->y, w->rows, w->x, w->cols, w->n, w->type, blocks, 64 * w->count, w->cols, 0.1f);
 }
 static void run_mix(struct work *w) {
     char *v = w->memory;

@@ -113,7 +113,7 @@ static void nan_reaches_its_results_only(int D) {
             if (t == 2) q[t * D + 9] = NAN;
         }
         const void *keys = kb;
-        gf_attn_scores(s, 64, q, D, Q, type, &keys, 1, D, 0.5f);
+        gf_attn_scores(s, 64, q, D, Q, type, &keys, 64, D, 0.5f);
         const int kept = type != GF_KV_F16; /* what halves cannot hold is refused: gf_kv_put has said so */
         for (int t = 0; t < Q; t++)
             for (int j = 0; j < 64; j++) CHECK(isnan(s[t * 64 + j]) == (t == 2 || (kept && j == BAD)));
@@ -152,7 +152,7 @@ static void each_type_holds_what_it_promises(void) {
                 float scores[64], got[8] = {0};
                 const void *keys = kb;
                 if (refused) continue;
-                gf_attn_scores(scores, 64, query, 8, 1, type, &keys, 1, 8, 1);
+                gf_attn_scores(scores, 64, query, 8, 1, type, &keys, 64, 8, 1);
                 gf_attn_mix(got, 8, query, 8, 1, type, vb, 1, 8);
                 const double y = (double)(in_value ? got[0] : scores[0]);
                 const double off = type == GF_KV_F32 ? 0 : type == GF_KV_F16 ? size * 0x1p-11 + 0x1p-25 : size / 127;

@@ -291,12 +291,12 @@ static void attention_matches_ref(void) {
             }
             record(kr, 64 * d * 4), record(vr, count * d * 4);
             const void *keys[2] = {kb, kb};
-            gf_attn_scores(s, lds, q, ldq, m, type, keys, 1, d, 0.3f);
+            gf_attn_scores(s, lds, q, ldq, m, type, keys, 64, d, 0.3f);
             float *twice = floats(m * 134 - 6);
-            gf_attn_scores(twice, 134, q, ldq, m, type, keys, 2, d, 0.3f);
+            gf_attn_scores(twice, 134, q, ldq, m, type, keys, 64 + count, d, 0.3f);
             for (int t = 0; t < m; t++) {
                 CHECK_BITS(twice + t * 134, s + t * lds, 256);
-                CHECK_BITS(twice + t * 134 + 64, s + t * lds, 256);
+                CHECK_BITS(twice + t * 134 + 64, s + t * lds, count * 4);
             }
             gf_attn_scores_ref(sr, lds, q, ldq, m, type, kb, d, 0.3f);
             for (int t = 0; t < m; t++)
@@ -315,7 +315,7 @@ static void attention_matches_ref(void) {
             for (int t = 0; t < m; t++) record(s + t * lds, 256);
             for (int k_at_once = 1; k_at_once < 7; k_at_once++)
                 for (int t = 0; t + k_at_once <= m; t++) {
-                    gf_attn_scores(sr, lds, q + t * ldq, ldq, k_at_once, type, keys, 1, d, 0.3f);
+                    gf_attn_scores(sr, lds, q + t * ldq, ldq, k_at_once, type, keys, 64, d, 0.3f);
                     for (int i = 0; i < k_at_once; i++) CHECK_BITS(sr + i * lds, s + (t + i) * lds, 256);
                 }
             for (int zeros = 0; zeros < 3; zeros++) { /* none, a causal triangle, all of some rows */
@@ -381,8 +381,8 @@ static void attention_over_f16_takes_large_factors(void) {
     for (int i = 0; i < M * 64; i++) y[i] = large * x[i], s[i] = t[i] = 0;
     gf_attn_mix(s, 64, x, 64, M, GF_KV_F16, vb, 60, D), gf_attn_mix(t, 64, y, 64, M, GF_KV_F16, vb, 60, D);
     for (int i = 0; i < M * 64; i++) CHECK(t[i] == large * s[i]);
-    gf_attn_scores(s, 64, x, 64, M, GF_KV_F16, &keys, 1, D, 0.3f);
-    gf_attn_scores(t, 64, y, 64, M, GF_KV_F16, &keys, 1, D, 0.3f);
+    gf_attn_scores(s, 64, x, 64, M, GF_KV_F16, &keys, 64, D, 0.3f);
+    gf_attn_scores(t, 64, y, 64, M, GF_KV_F16, &keys, 64, D, 0.3f);
     for (int i = 0; i < M * 64; i++) CHECK(t[i] == large * s[i]);
     release();
 }

@@ -84,7 +84,8 @@ static void form_scores(const struct gf_attend *a, const struct queries *g, floa
         const void *keys[KEY_BLOCKS];
         for (n = 0; n < KEY_BLOCKS && b + n < g->end_block; n++)
             keys[n] = gf_kv_keys(a->kv, a->p->layer, g->kv_head, b + n);
-        gf_attn_scores(g->scores + b * GF_KV_BLOCK, a->p->scores_ld, g->q, g->ldq, g->n, a->kv->type, keys, n,
+        const int32_t left = g->end - b * GF_KV_BLOCK, n_keys = left < n * GF_KV_BLOCK ? left : n * GF_KV_BLOCK;
+        gf_attn_scores(g->scores + b * GF_KV_BLOCK, a->p->scores_ld, g->q, g->ldq, g->n, a->kv->type, keys, n_keys,
                        a->p->cfg->d_head, scale);
     }
 }
