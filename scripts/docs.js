@@ -46,7 +46,7 @@ const FURTHER = {
   'run/inspect/edits': 'EditValues',
   'train/dictionaries/active_features': 'FeatureContext',
   'train/dictionaries/dictionary_report': 'Reconstruction',
-  'train/lora_order': 'LoraOptions',
+  'train/lora_options': 'LoraOptions',
   'run/explain/explain': 'Term',
   'run/weight_table': 'Placement LoadedRow',
   'text/text_stream': 'TextStream',

@@ -114,10 +114,10 @@ int gf_kv_put(int32_t type, void *kblock, void *vblock, int32_t slot, const floa
 
 /* ---- scores, float keys ------------------------------------------------------------------------------------------ */
 
-/* s [m][64] = scale * q k^T for the first n keys, or more, of one block of keys [d_head][64]. A lane is a key and a sum adds components 0, 1, 2, ...
- * of d_head in order, so there is no horizontal sum. m queries times 8 / m vectors of 4 keys are 8 accumulators,
- * independent chains that hide the latency of the addition; a component costs 8 / m loads, m broadcasts and 8
- * products. */
+/* s [m][64] = scale * q k^T for the first n keys, or more, of one block of keys [d_head][64]. A lane is a key and a sum
+ * adds components 0, 1, 2, ... of d_head in order, so there is no horizontal sum. m queries times 8 / m vectors of 4
+ * keys are 8 accumulators, independent chains that hide the latency of the addition; a component costs 8 / m loads, m
+ * broadcasts and 8 products. */
 GF_INLINE void scores_float(float *s, int32_t lds, const float *q, int32_t ldq, int m, enum form form, const char *keys,
                             int32_t n, int32_t d_head, float scale) {
     int vectors = 8 / m, size = form == F32 ? 4 : 2;
