@@ -174,6 +174,7 @@ prepare_group() {
   layout) package ;;
   native)
     find_cc
+    [ -z "${ahead:-}" ] || wait "$ahead" || true   # what failed is compiled again, and reported
     run_step "native tests ($CC, sanitizers)" "$fix_line" node scripts/compile.js native-test
     ;;
   wasm)
@@ -199,6 +200,13 @@ prepare_group() {
 }
 
 run_tests() {
+  local groups=${*:-$test_groups} group
+  if [ "$groups" = "$test_groups" ]; then
+    # The native tests compile on the core that packages, page and documents leave free.
+    find_cc
+    nice -n 19 node scripts/compile.js native-test >/dev/null 2>&1 </dev/null 9>&- &
+    ahead=$!
+  fi
   npm_packages
   if [ "${1:-}" = bundlers ]; then
     shift
@@ -207,7 +215,9 @@ run_tests() {
     unlock
     exec node tests/bundlers/run.js "$@"
   fi
-  local groups=${*:-$test_groups} group
+  if [ -n "${ahead:-}" ]; then
+    for group in layout browser package; do prepare_group "$group"; done
+  fi
   for group in $groups; do prepare_group "$group"; done
   unlock
   [ "$groups" != arm ] || exec node tests/arm.js
