@@ -247,9 +247,7 @@ int gf_mat_narrow(struct gf_mat *w) {
 }
 
 /* Four f16 for the bf16 at p, in int32 lanes with their sign. */
-static v128 f16_of_bf16(const uint16_t *p) {
-    return i32x4_shr(i32x4_shl(i32x4_f16_from_f4(f4_load_bf16(p)), 16), 16);
-}
+static v128 f16_of_bf16(const uint16_t *p) { return i32x4_shr(i32x4_shl(i32x4_f16_from_f4(f4_load_bf16(p)), 16), 16); }
 
 void gf_bf16_to_f16(uint16_t *p, int64_t n) {
     for (; n >= 8; n -= 8, p += 8) v_store(p, i16x8_narrow(f16_of_bf16(p), f16_of_bf16(p + 4)));

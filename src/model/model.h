@@ -32,8 +32,8 @@ struct gf_model {
     float *relative[2]; /* by enum gf_stack: biases of the scores by distance (relative.h); NULL: none */
 };
 
-/* Whether the values of a GF_F16 entry are in memory as bf16, from seal on (gf_mat_narrow).
- * gf_slot_widen: no longer. */
+/* Whether the values of a GF_F16 entry are in memory as bf16, from seal on (gf_mat_narrow). gf_slot_widen: no longer
+ * so. */
 static inline int gf_slot_is_narrow(const struct gf_slot *s) { return s->mat && s->mat->dtype != s->t.dtype; }
 void gf_slot_widen(struct gf_model *m, const struct gf_slot *s);
 /* Put n values into row `row` of a matrix or table, or (row 0) into a vector, from column `col` on. */
