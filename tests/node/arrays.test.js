@@ -132,6 +132,9 @@ test('what sessions, generations and scans give has its seed, position and texts
   assert.deepEqual([evaluated.call, evaluated.prompt, evaluated.position], ['session.eval', [4], 3]);
   await session.dispose();
   const at = 'blocks.0.hook_resid_post';
+  const { captured: kept } = await model.forward([1, 2], { capture: [at] });
+  const edited = await model.forward([1, 2], { edits: [{ at, set: kept[at] }] });
+  assert.deepEqual((await provenanceOf({ logits: edited.logits })).options, { edits: [{ at, set: 'Tensor(2, 8)' }] });
   const scanned = async (texts) => (await scan(model, texts, { at, statistic: 'mean' }).result()).points[at];
   const sums = [];
   for (const texts of [

@@ -23,16 +23,18 @@ const TOLD = [
 ];
 
 /**
- * An option as JSON has it: arrays of numbers by their length, a dictionary by its own provenance.
- * @param {string} _
- * @param {any} value
+ * An option as JSON has it: arrays of numbers by their length, tensors by their shape, a dictionary by its own
+ * provenance.
+ * @this {any} the object that has it
+ * @param {string} key
+ * @param {any} value  what its toJSON gave
  */
-const told = (_, value) =>
-  ArrayBuffer.isView(value)
-    ? `${value.constructor.name}(${/** @type {any} */ (value).length})`
-    : typeof value?.encoder === 'function'
-      ? value.provenance
-      : value;
+function told(key, value) {
+  const own = this[key];
+  if (ArrayBuffer.isView(own)) return `${own.constructor.name}(${/** @type {any} */ (own).length})`;
+  if (ArrayBuffer.isView(own?.data) && Array.isArray(own.shape)) return `Tensor(${own.shape.join(', ')})`;
+  return typeof own?.encoder === 'function' ? own.provenance : value;
+}
 
 /** A prompt, whose ids become lists. @param {any} value @returns {any} */
 const plain = (value) =>
