@@ -6,7 +6,7 @@ import { initialState } from './state/store/state.js';
 import { createNavigation } from './state/place/browser_history.js';
 import { observed } from './state/store/observed.js';
 import { keepOffline, savesData } from './state/place/offline.js';
-import { openPage, takeAddress } from './state/place/opening.js';
+import { fontsBeforeView, openPage, takeAddress } from './state/place/opening.js';
 import { preparePrinting } from './state/place/printing.js';
 import { createRun } from './state/calls/run.js';
 import { keepHeadInStack } from './state/calls/shown_attention.js';
@@ -26,6 +26,8 @@ keepHeadInStack(store);
 preparePrinting(store);
 const go = createNavigation(store);
 const asked = takeAddress(store);
+void VIEW_CODE[store.state.view.id]?.().catch(() => {}); // on its way meanwhile
+await fontsBeforeView(store);
 
 const place = /** @type {HTMLElement} */ (document.querySelector('#page'));
 place.replaceChildren(); // the first line of index.html

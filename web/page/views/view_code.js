@@ -18,7 +18,8 @@ function once(load) {
 
 /** @type {Record<string, () => Promise<{ default: import('svelte').Component }>>} */
 export const VIEW_CODE = {
-  inside: once(() => import('./inside/Inside.svelte')),
+  // after the cards above it, which would push it away
+  inside: once(async () => (await Promise.all([import('./inside/Inside.svelte'), HEADS_CODE()]))[0]),
   count: once(() => import('./count/Count.svelte')),
   experiment: once(() => import('./experiment/Experiment.svelte')),
   train: once(() => import('./train/Train.svelte')),

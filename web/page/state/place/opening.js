@@ -30,15 +30,16 @@ async function fetchRequested(input, init) {
   return response?.ok ? response : fetch(input, init);
 }
 
-const FONTS_MS = 500; // that a whole text waits for them
+const FONTS_MS = 500; // that a whole text or another view waits for them
 const FEW = 4; // tokens
 /** @type {Promise<void> | undefined} */
 let coming; // the fonts
+let isViewShown = false; // another view than Write, before they came
 
 /**
- * The fonts, once. They come after the first text, which they would delay on a slow line; a visitor who returns has them.
- * Where more than a few words are read by then, of a text or of another view, they wait until the visitor does something:
- * under a text nothing moves.
+ * The fonts, once. In Write they come after the first text, which they would delay on a slow line; a visitor who returns
+ * has them. Where more than a few words are read by then, of a text or of another view, they wait until the visitor does
+ * something: under a text nothing moves.
  * @param {Store} store
  */
 function fonts({ state, set }) {
@@ -49,11 +50,18 @@ function fonts({ state, set }) {
       document.documentElement.dataset.fonts = '';
       set({ view: { fonts: true } });
     };
-    const reads = state.view.id === 'write' ? state.text.tokens.filter((t) => !t.given).length > FEW : state.run.model;
+    const reads = state.view.id === 'write' ? state.text.tokens.filter((t) => !t.given).length > FEW : isViewShown;
     if (!reads) apply();
     else for (const type of ['click', 'keydown']) addEventListener(type, apply, { once: true });
   };
   return (coming ??= fetched());
+}
+
+/** Another view than Write comes in the fonts that it stays in, where they are near. @param {Store} store */
+export async function fontsBeforeView(store) {
+  if (store.state.view.id === 'write') return;
+  await Promise.race([fonts(store), pause(FONTS_MS)]);
+  isViewShown = true;
 }
 
 const LARGER = SHIPPED.find((m) => m.better) ?? null;
