@@ -25,8 +25,8 @@ const common = [...warnings, ...exact, '-Isrc'];
 const levels = [
   // -O3 copies loops: its kernels are 4 KB larger, gzipped, and within 1 % as fast
   [/^src\/train\/(?:adam|dictionary|gemm)\.c$/, ['-O3']],
-  [/^src\/kernels\/(?:acts|largest|matmul|matmul_int8|wide)\.c$/, ['-O2']],
-  [/^src\/(?:base\/half|kernels\/(?:attend|dot|fast|mix)\.c)/, ['-Os']],
+  [/^src\/kernels\/(?:acts|largest|matmul|matmul_int8|train_rows)\.c$/, ['-O2']],
+  [/^src\/(?:base\/half|kernels\/(?:attend|attend_values|int8_kind|rows)\.c)/, ['-Os']],
   [/^/, ['-Oz']],
 ];
 const level = (source) => levels.find(([files]) => files.test(source))[1];
