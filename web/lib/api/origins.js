@@ -24,13 +24,14 @@ const TOLD = [
 
 /**
  * An option as JSON has it: arrays of numbers by their length, tensors by their shape, a dictionary by its own
- * provenance.
+ * provenance, a function as such.
  * @this {any} the object that has it
  * @param {string} key
  * @param {any} value  what its toJSON gave
  */
 function told(key, value) {
   const own = this[key];
+  if (typeof own === 'function') return 'a function';
   if (ArrayBuffer.isView(own)) return `${own.constructor.name}(${/** @type {any} */ (own).length})`;
   if (ArrayBuffer.isView(own?.data) && Array.isArray(own.shape)) return `Tensor(${own.shape.join(', ')})`;
   return typeof own?.encoder === 'function' ? own.provenance : value;

@@ -33,7 +33,7 @@ import { loadOptions } from './input/load_options.js';
  * @property {number} [weightDecay]   decoupled, of matrices only; default 0.1
  * @property {number} [clip]          largest norm of the gradient; default 1; 0: none
  * @property {number} [beta1]         AdamW's beta1; default 0.9
- * @property {number} [beta2]         AdamW's beta1; default 0.95
+ * @property {number} [beta2]         AdamW's beta2; default 0.95
  * @property {number} [eps]           AdamW's epsilon; default 1e-8
  * @property {number} [momentum]      Muon's momentum; default 0.95
  * @property {number} [average]       decay of the running average of the weights that the model gets; default 0: none

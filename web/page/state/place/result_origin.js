@@ -4,7 +4,7 @@ import { addressOf } from './address.js';
 /** @typedef {import('../store/state.js').State} State */
 
 /**
- * Of the present model and text.
+ * What identifies the present model and text.
  * @param {State} s
  */
 export async function provenanceOf(s) {
