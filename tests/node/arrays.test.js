@@ -120,12 +120,12 @@ test('archives and safetensors have what their tensors come from', async () => {
 
 test('what sessions, generations and scans give has its seed, position and texts', async () => {
   const model = await create({ vocab_size: 20, d_model: 8, n_layers: 2, n_heads: 2 }, { seed: 1 });
-  const steps = model.generate([1, 2], { capture: ['blocks.0.hook_resid_post'], maxTokens: 2 });
+  const steps = model.generate([1, 2], { capture: ['blocks.0.hook_resid_post'], maxTokens: 2, repetitionPenalty: 1.5 });
   const captured = [];
   for await (const step of steps) captured.push(step.captured);
   const { seed } = await steps.result;
-  const { call, prompt, seed: told } = await provenanceOf(captured[1]);
-  assert.deepEqual([call, prompt, told], ['generate', [1, 2], seed]);
+  const { call, prompt, seed: told, options } = await provenanceOf(captured[1]);
+  assert.deepEqual([call, prompt, told, options], ['generate', [1, 2], seed, { repetitionPenalty: 1.5 }]);
   const session = await model.session();
   await session.eval([1, 2, 3]);
   const evaluated = await provenanceOf({ logits: await session.eval([4]) });

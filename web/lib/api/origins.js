@@ -1,6 +1,7 @@
 // origins.js - which call of which model gave a tensor: the provenance of the files that it is written to
 import { fail, show } from '../base/errors.js';
 import { VERSION } from '../base/version.js';
+import { SAMPLER } from '../engine/config/sampler_fields.js';
 
 /** @import { Model } from './model.js' */
 /** @import { OriginProvenance, Tensor } from './index.js' */
@@ -18,8 +19,11 @@ const origins = new WeakMap();
 
 /** Options that change the values of a result. */
 const TOLD = [
-  ...['seed', 'source', 'addSpecialTokens', 'temperature', 'topK', 'topP', 'minP', 'beams', 'edits', 'at', 'of'],
-  ...['metric', 'from', 'senders', 'receivers', 'throughMlps', 'check', 'steps', 'statistic', 'index', 'range'],
+  ...SAMPLER.map(({ name }) => name),
+  ...['seed', 'presencePenalty', 'frequencyPenalty', 'logitBias', 'beams', 'lengthPenalty'],
+  ...['source', 'sourceMask', 'mask', 'pair', 'tokenTypes', 'addSpecialTokens', 'prompt', 'truncate'],
+  ...['pooling', 'normalize', 'activation', 'edits', 'at', 'head', 'index', 'token', 'position', 'of', 'metric'],
+  ...['from', 'senders', 'receivers', 'throughMlps', 'check', 'steps', 'statistic', 'range'],
 ];
 
 /**
@@ -51,7 +55,7 @@ const plain = (value) =>
 export function originOf(model, call, prompt, options) {
   const { name, kvDtype, backend, weightsVersion } = model;
   const given = TOLD.filter((key) => options?.[key] !== undefined).map((key) => [key, options[key]]);
-  const { seed, ...rest } = JSON.parse(JSON.stringify(Object.fromEntries(given), told));
+  const { seed, ...rest } = given.length ? JSON.parse(JSON.stringify(Object.fromEntries(given), told)) : {};
   /** @type {Origin['known']} */
   const known = { glassformer: VERSION, name, kvDtype, backend, call, ...(seed !== undefined && { seed }) };
   if (prompt !== undefined) known.prompt = plain(prompt);
