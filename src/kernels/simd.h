@@ -338,7 +338,7 @@ GF_INLINE v128 i32x4_rdot(v128 a, v128 b, v128 acc) { return wasm_i32x4_relaxed_
 #elif defined(GF_EMULATE_RELAXED_DOT)
 #define GF_RELAXED 1
 /* A call: inline in each of its uses, under sanitizers, it takes longer to compile than all else of matmul_int8.c. */
-#define EMULATED static __attribute__((noinline, unused))
+#define EMULATED   static __attribute__((noinline, unused))
 /* a[j] b[j] + a[j+1] b[j+1] */
 GF_INLINE int emulated_pair(const int8_t *a, const int8_t *b, int saturates) {
     int u = GF_EMULATE_RELAXED_DOT ? (uint8_t)b[0] : b[0], v = GF_EMULATE_RELAXED_DOT ? (uint8_t)b[1] : b[1];

@@ -1,7 +1,7 @@
 /* loss.c - softmax and cross-entropy in one, so that no probabilities are stored. */
 #include "train/loss.h"
-#include "kernels/kernels.h" /* gf_argmax, gf_logsumexp, gf_scale */
-#include "kernels/train_rows.h"    /* gf_softmax_wide */
+#include "kernels/kernels.h"    /* gf_argmax, gf_logsumexp, gf_scale */
+#include "kernels/train_rows.h" /* gf_softmax_wide */
 #include <string.h>
 
 double gf_cross_entropy(float *logits, const int32_t *targets, int32_t n, int32_t vocab_size, float scale, int back,

@@ -8,7 +8,7 @@
  *
  *   kernels_bench [FILTER]    rows whose name contains FILTER */
 #define _POSIX_C_SOURCE 199309L /* clock_gettime */
-#include "kernels/int8_kind.h"        /* gf_dot_kind */
+#include "kernels/int8_kind.h"  /* gf_dot_kind */
 #include "kernels/kernels.h"
 #include "kernels/simd.h"
 #include <math.h>

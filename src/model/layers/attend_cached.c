@@ -3,8 +3,8 @@
  * runs over all keys of a row at once, so a row's result does not depend on the other queries. */
 #include "model/layers/attend.h"
 #include "base/pool.h"
-#include "kernels/kernels.h"       /* gf_attn_scores, gf_softmax, gf_attn_mix */
-#include "model/config.h"          /* gf_score_scale */
+#include "kernels/kernels.h"              /* gf_attn_scores, gf_softmax, gf_attn_mix */
+#include "model/config.h"                 /* gf_score_scale */
 #include "model/layers/position_tables.h" /* gf_alibi_slope */
 #include "model/layers/relative.h"
 #include <math.h>

@@ -1,8 +1,8 @@
 /* attend_whole.c - attention over whole sequences for training; see attend.h. */
 #include "model/layers/attend.h"
-#include "kernels/kernels.h"       /* gf_tanh */
-#include "kernels/train_rows.h"          /* gf_softmax_wide */
-#include "model/config.h"          /* gf_score_scale */
+#include "kernels/kernels.h"              /* gf_tanh */
+#include "kernels/train_rows.h"           /* gf_softmax_wide */
+#include "model/config.h"                 /* gf_score_scale */
 #include "model/layers/position_tables.h" /* gf_alibi_slope */
 #include "model/layers/relative.h"
 #include <math.h>

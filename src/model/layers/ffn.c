@@ -7,9 +7,9 @@
  * So et al. 2021 (relu2, the square of ReLU); Misra 2019 (mish); quick_gelu is x sigmoid(1.702 x) (CLIP). */
 #include "model/layers/ffn.h"
 #include "base/pool.h"
-#include "kernels/kernels.h" /* gf_relu, gf_gelu_erf, gf_gelu_tanh, gf_silu_mul */
-#include "kernels/train_rows.h"    /* gf_silu_mul_wide */
-#include "model/config.h"    /* gf_ffn_activation, gf_ffn_gated */
+#include "kernels/kernels.h"    /* gf_relu, gf_gelu_erf, gf_gelu_tanh, gf_silu_mul */
+#include "kernels/train_rows.h" /* gf_silu_mul_wide */
+#include "model/config.h"       /* gf_ffn_activation, gf_ffn_gated */
 #include "model/layers/linear.h"
 
 enum {

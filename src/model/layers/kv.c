@@ -2,7 +2,7 @@
 #include "model/layers/kv.h"
 #include "base/arena.h"
 #include "base/bytes.h"
-#include "kernels/kernels.h"       /* gf_kv_put, gf_kv_key_bytes, gf_kv_value_bytes */
+#include "kernels/kernels.h"              /* gf_kv_put, gf_kv_key_bytes, gf_kv_value_bytes */
 #include "model/layers/position_tables.h" /* gf_position_table, gf_position_width */
 #include <math.h>
 #include <stdlib.h>

@@ -1,9 +1,9 @@
 /* session_encode.c - runs the encoder on a source, or on several in one pass; in an encoder_decoder also the keys and
  * values of cross-attention */
 #include "base/pool.h"
-#include "model/layers/attention.h" /* gf_cross_keys_values */
-#include "model/config.h"           /* gf_kv_width */
-#include "model/layers/position_tables.h"  /* gf_rope_frequency_set */
+#include "model/layers/attention.h"       /* gf_cross_keys_values */
+#include "model/config.h"                 /* gf_kv_width */
+#include "model/layers/position_tables.h" /* gf_rope_frequency_set */
 #include "model/session/session.h"
 #include <stdlib.h>
 #include <string.h>
