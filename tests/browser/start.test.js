@@ -176,7 +176,7 @@ test('without the embedded copy, a missing file is named with its address and wh
   }
 });
 
-test('a missing second script of the worker is named with its address, and the model stays usable', async () => {
+test('a missing further script of the worker is named with its address, and the model stays usable', async () => {
   for (const [answer, why] of /** @type {[number | string, RegExp][]} */ ([
     [404, /could not be loaded: /],
     ['<!doctype html><title>App</title>', /could not be loaded: /],
@@ -186,7 +186,7 @@ test('a missing second script of the worker is named with its address, and the m
     assert.match(result.forward.message, why);
     assert.match(
       result.forward.message,
-      /^http.*\/dist\/worker_more\.js, the second script.*Serve the package's dist\/worker_more/,
+      /^http.*\/dist\/worker_more\.js, a further script.*Serve the package's dist\/worker_more/,
     );
     assert.deepEqual(result.after, expected);
   }

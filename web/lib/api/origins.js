@@ -6,14 +6,14 @@ import { SAMPLER } from '../engine/config/sampler_fields.js';
 /** @import { Model } from './model.js' */
 /** @import { OriginProvenance, Tensor } from './index.js' */
 /**
- * The call that gave a tensor. weightsVersion: of the model, which another adapter changes
+ * The call that gave a tensor.
  * @typedef {object} Origin
  * @property {WeakRef<Model>} model
- * @property {number} weightsVersion
- * @property {Omit<OriginProvenance, 'weights' | 'dtypes'>} known  without waiting
+ * @property {number} weightsVersion  the model's at the call; another adapter changes it
+ * @property {Omit<OriginProvenance, 'weights' | 'dtypes'>} known  what needs no waiting
  */
 
-/** By the memory of their values, so that a part or another shape of a tensor has its origin too.
+/** Origins by the memory of the values: a part or another shape of a tensor has its origin, too.
  * @type {WeakMap<ArrayBufferLike, Origin>} */
 const origins = new WeakMap();
 

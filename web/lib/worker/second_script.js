@@ -50,7 +50,7 @@ async function fetchScript(script, path) {
   } catch (error) {
     fail(
       'worker',
-      `${address}, the second script of the worker, could not be loaded: ${messageOf(error)}. ` +
+      `${address}, a further script of the worker, could not be loaded: ${messageOf(error)}. ` +
         `Serve the package's dist/${script}.js at that address, or let your worker import glassformer/worker_more`,
       error,
     );
