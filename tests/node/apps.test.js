@@ -191,6 +191,7 @@ describe('glassformer/openai', () => {
       [{ modalities: ['text', 'audio'] }, /modalities with \["text","audio"\], only with \["text"\]/],
       [{ reasoning_effort: 'high' }, /reasoning_effort with "high", only with "none"/],
       [{ verbosity: 'low' }, /verbosity with "low"/],
+      [{ store: true }, /does not read store with true, only with false/],
       [{ web_search_options: {} }, /does not read web_search_options/],
       [{ top_logprobs: 2 }, /needs logprobs/],
       [{ temprature: 1 }, /does not read temprature/],

@@ -9,12 +9,14 @@ const READ = new Set(
   (
     'messages response_format max_completion_tokens max_tokens temperature top_p presence_penalty frequency_penalty ' +
     'logit_bias seed stop logprobs top_logprobs tools tool_choice parallel_tool_calls n stream stream_options ' +
-    'glassformer model user store metadata service_tier safety_identifier prompt_cache_key prompt_cache_retention ' +
+    'glassformer model user metadata service_tier safety_identifier prompt_cache_key prompt_cache_retention ' +
     'prompt_cache_options prediction'
   ).split(' '),
 );
 /** Members that are read only with the values that ask for nothing else than what a model of texts does. */
-const ONLY = new Map(Object.entries({ modalities: ['text'], verbosity: 'medium', reasoning_effort: 'none' }));
+const ONLY = new Map(
+  Object.entries({ modalities: ['text'], verbosity: 'medium', reasoning_effort: 'none', store: false }),
+);
 
 /**
  * Throws for a member of a request that would be ignored.
