@@ -200,6 +200,9 @@ int32_t gf_tensor_read(const struct gf_model *m, int32_t i, int32_t row, float *
     return GF_OK;
 }
 
+/* Rows whose products are computed together: the two panels of which gf_matmul adds the columns at a time. */
+#define TOGETHER (2 * GF_PANEL)
+
 int32_t gf_tensor_products(const struct gf_model *m, int32_t i, int32_t row, int32_t n, const float *x, int32_t count,
                            float *out, struct gf_error *err) {
     if (n < 1 || count < 1 || row > INT32_MAX - n)
@@ -207,19 +210,28 @@ int32_t gf_tensor_products(const struct gf_model *m, int32_t i, int32_t row, int
     const struct gf_slot *s = slot_of(m, i, row, err);
     if (!s || !slot_of(m, i, row + n - 1, err)) return GF_ERR_ARGUMENT;
     const int32_t cols = s->t.cols;
-    void *memory = gf_alloc(gf_mat_bytes(GF_F32, count, cols)), *scratch = gf_alloc(gf_matmul_scratch(n, cols));
-    float *rows = gf_alloc(gf_mul_u64((uint64_t)n * (uint64_t)cols, sizeof *rows));
-    const int has_memory = memory && scratch && rows;
-    if (has_memory) {
-        struct gf_mat vectors;
-        gf_mat_bind(&vectors, GF_F32, count, cols, memory);
-        for (int32_t k = 0; k < count; k++) gf_mat_put(&vectors, k, 0, x + (int64_t)k * cols, cols);
-        for (int32_t r = 0; r < n; r++) gf_tensor_read(m, i, row + r, rows + (int64_t)r * cols, err);
-        gf_matmul(out, rows, &vectors, NULL, n, scratch, m->pool);
+    float *values = gf_alloc(gf_mul_u64((uint64_t)cols, sizeof *values));
+    float *panels = gf_alloc(gf_mat_bytes(GF_F32, TOGETHER, cols));
+    float *products = gf_alloc(gf_mul_u64((uint64_t)count, TOGETHER * sizeof *products));
+    void *scratch = gf_alloc(gf_matmul_scratch(count, cols));
+    const int has_memory = values && panels && products && scratch;
+    for (int32_t r = 0; has_memory && r < n; r += TOGETHER) {
+        struct gf_mat w;
+        const int32_t rows = n - r < TOGETHER ? n - r : TOGETHER;
+        gf_mat_bind(&w, GF_F32, rows, cols, panels);
+        for (int32_t k = 0; k < rows; k++) {
+            float *to = panels + (int64_t)(k / GF_PANEL) * GF_PANEL * cols + k % GF_PANEL;
+            gf_tensor_read(m, i, row + r + k, values, err);
+            for (int32_t c = 0; c < cols; c++) to[(int64_t)c * GF_PANEL] = values[c];
+        }
+        gf_matmul(products, x, &w, NULL, count, scratch, m->pool);
+        for (int32_t k = 0; k < rows; k++)
+            for (int32_t v = 0; v < count; v++) out[(int64_t)(r + k) * count + v] = products[v * rows + k];
     }
-    gf_free(memory);
+    gf_free(values);
+    gf_free(panels);
+    gf_free(products);
     gf_free(scratch);
-    gf_free(rows);
     return has_memory ? GF_OK : gf_fail(err, GF_ERR_MEMORY, "no memory for products of %d rows", n);
 }
 

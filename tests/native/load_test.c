@@ -220,10 +220,51 @@ static void f16_entries_that_are_stored_as_bf16_stay_f16(void) {
     gf_model_close(m);
 }
 
+/* The products of some rows of an entry with vectors are the sums of products of the rows that are read, column after
+ * column in f32: the definition in glassformer.h. */
+static void check_products(const struct gf_model *m, int32_t entry, int32_t first, int32_t n, int32_t count) {
+    enum { COLS = 256, ROWS = 70, MOST = 5 };
+    float x[MOST * COLS], row[COLS], got[ROWS * MOST], want[ROWS * MOST];
+    for (int32_t i = 0; i < count * COLS; i++) x[i] = (float)((i * 7919 + 13) % 509 - 254) * 0x1p-7f;
+    for (int32_t r = 0; r < n; r++) {
+        CHECK_OK(gf_tensor_read(m, entry, first + r, row, &err));
+        for (int32_t v = 0; v < count; v++) {
+            float sum = 0;
+            for (int32_t c = 0; c < COLS; c++) sum += row[c] * x[v * COLS + c];
+            want[r * count + v] = sum;
+        }
+    }
+    CHECK_OK(gf_tensor_products(m, entry, first, n, x, count, got, &err));
+    CHECK_BITS(got, want, (size_t)(n * count) * sizeof *got);
+}
+
+static void products_with_rows_of_every_type_are_sums_in_order(void) {
+    static const int32_t ranges[][3] = {{0, 70, 1}, {0, 70, 4}, {3, 1, 1},  {15, 1, 5}, {1, 15, 2},
+                                        {0, 16, 3}, {5, 17, 1}, {2, 31, 2}, {7, 32, 5}, {9, 33, 1}};
+    struct gf_config c = wide_config(1);
+    c.vocab_size = 70, c.d_model = c.d_ff = 256, c.d_head = 64;
+    for (int32_t dtype = 0; dtype < GF_N_DTYPES; dtype++) {
+        if (!gf_dtype_is_kept(dtype)) continue;
+        uint8_t dtypes[64];
+        memset(dtypes, dtype, sizeof dtypes);
+        struct gf_model *m = gf_model_open(&c, dtypes, &err);
+        CHECK_OK(gf_model_randomize(m, 3, 0.3f, &err));
+        for (int32_t e = 0; e < gf_roster_count(&c); e++) {
+            struct gf_tensor t;
+            CHECK_OK(gf_model_tensor(m, e, &t));
+            for (size_t i = 0; t.cols == 256 && i < sizeof ranges / sizeof *ranges; i++)
+                if (ranges[i][0] + ranges[i][1] <= t.rows)
+                    check_products(m, e, ranges[i][0], ranges[i][1], ranges[i][2]);
+        }
+        gf_model_close(m);
+    }
+}
+
 int main(void) {
     RUN(a_scale_or_minimum_that_is_not_finite_is_refused_with_the_first_element_of_its_block);
     RUN(a_stack_may_be_stored_in_two_weight_types);
     RUN(f16_entries_that_are_stored_as_bf16_stay_f16);
+    RUN(products_with_rows_of_every_type_are_sums_in_order);
     RUN(a_tensor_loads_equally_in_every_layout_stack_and_piece_size);
     RUN(stacks_of_unequal_columns_or_rank_are_refused);
     return check_end();
