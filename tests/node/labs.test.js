@@ -8,6 +8,8 @@ import { countParameters, create, dictionary, load } from '../../web/lib/api/ind
 import { additionOf } from '../../web/lib/apps/labs/grokking_task.js';
 import { joinedClaims } from '../../web/lib/apps/labs/lab_seeds.js';
 import { LABS, openLab, runLab } from '../../web/lib/apps/labs/labs.js';
+import { randomIntegers } from '../../web/lib/apps/labs/measures.js';
+import { sortingOf } from '../../web/lib/apps/labs/sorting_task.js';
 import { written } from '../../web/lib/apps/labs/written_stories.js';
 import { run as commandLine } from './command_line.js';
 import { top, untilEnd } from './helpers.js';
@@ -373,6 +375,44 @@ test('norm: the gradients are those of PyTorch on the first weights, the losses 
   assert.deepEqual(
     figures.loss.curves.map(({ y }) => y),
     [[3.9608953971862793], [3.968591566324234], [4.0615315573215485], [4.069689068078994]],
+  );
+});
+
+test('postnorm: the loss at the end is that of the trained model on the held-out lists, the others the recorded ones', async () => {
+  const { figures, result } = await sharedRun('postnorm');
+  const [config, weights] = result.trained.map(({ bytes }) => bytes);
+  const model = await untilEnd(load({ weights, config: JSON.parse(new TextDecoder().decode(config)) }));
+  assert.deepEqual([model.config.nLayers, model.config.normPlacement], [3, 'post']);
+  const random = randomIntegers(1);
+  const held = Array.from({ length: 100 }, () => sortingOf(random, 6));
+  let nats = 0;
+  for (const { ids, targets } of held) {
+    const { data, shape } = (await model.forward(ids)).logits;
+    targets.forEach((target, i) => {
+      const row = data.subarray(i * shape[1], (i + 1) * shape[1]);
+      if (target >= 0) nats += Math.log(row.reduce((sum, x) => sum + Math.exp(x), 0)) - row[target];
+    });
+  }
+  const losses = [3, 6, 12].map((layers) => figures[`loss-${layers} layers`].curves.map(({ y }) => y));
+  assert.ok(Math.abs(nats / 600 - losses[0][0][0]) < 1e-5, `${nats / 600}, the lab says ${losses[0][0]}`);
+  assert.deepEqual(losses, [
+    [[3.7525933543841044], [3.7283235510190327], [3.532179276148478]],
+    [
+      [3.9728233067194623],
+      [3.967572189569473],
+      [3.6614522349834444],
+      [3.9696854082743327],
+      [3.9867879180113475],
+      [3.9728233067194623],
+      [3.691669677098592],
+    ],
+    [[3.9694643048445384], [3.9732740525404613], [3.8850252636273703]],
+  ]);
+  figures.depth.curves.forEach(({ y }, way) =>
+    assert.deepEqual(
+      y,
+      losses.map((list) => list[way][0]),
+    ),
   );
 });
 

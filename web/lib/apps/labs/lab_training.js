@@ -37,25 +37,27 @@ export async function* trainOne(training, report) {
 /**
  * Trains models one after the other, and overlays the losses of held-out examples.
  * @param {string} title  of that figure
- * @param {{name: string, start: () => Training}[]} asked
+ * @param {{name: string, start: () => Training, part?: string}[]} asked  part: what its figure shows, of several
  * @param {(training: Training, name: string) => Promise<Figure[]>} [measure]  called after the last step of each
  * @returns {AsyncGenerator<LabReport, {losses: number[], trained: LabOutcome['trained']}, void>} losses: at the end;
  *   trained: the first model
  */
 export async function* trainEach(title, asked, measure) {
-  const runs = asked.map(({ name }) => ({ name, seen: /** @type {TrainStep[]} */ ([]) }));
+  const runs = asked.map(({ name, part }) => ({ name, part, seen: /** @type {TrainStep[]} */ ([]) }));
   /** @type {LabOutcome['trained']} */
   let trained;
-  for (const [i, { name, start }] of asked.entries()) {
+  for (const [i, { name, start, part }] of asked.entries()) {
+    const [id, about, run] = part ? [`loss-${part}`, `${title}, ${part}`, `${part}, ${name}`] : ['loss', title, name];
     const training = start();
     const files = yield* trainOne(training, async (step, share) => {
       runs[i].seen.push(step);
       const extra = share === 1 && measure ? await measure(training, name) : [];
       const begun = runs
         .slice(0, i + 1)
+        .filter((other) => other.part === part)
         .map(({ name, seen }) => /** @type {Curve<TrainStep>} */ ([name, seen, heldLoss]));
-      const losses = curvesByStep('loss', title, { name: 'loss', unit: 'nats' }, begun);
-      const doing = `${name}, step ${step.step}: loss ${heldLoss(step).toFixed(2)}`;
+      const losses = curvesByStep(id, about, { name: 'loss', unit: 'nats' }, begun);
+      const doing = `${run}, step ${step.step}: loss ${heldLoss(step).toFixed(2)}`;
       return { progress: (i + share) / asked.length, doing, figures: [losses, ...extra] };
     });
     trained ??= files;

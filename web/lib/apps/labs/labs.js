@@ -80,6 +80,7 @@ const MODULES = {
   sorting: () => import('./sorting_lab.js'),
   length: () => import('./length_lab.js'),
   norm: () => import('./norm_lab.js'),
+  postnorm: () => import('./postnorm_lab.js'),
   width: () => import('./width_lab.js'),
   rmsnorm: () => import('./rmsnorm_lab.js'),
   gelu: () => import('./gelu_lab.js'),
