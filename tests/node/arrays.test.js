@@ -91,6 +91,12 @@ test('archives and safetensors have what their tensors come from', async () => {
   assert.deepEqual(found, { ...about, call: 'forward', prompt: 'Once upon', options: { edits: options.edits } });
   assert.deepEqual(JSON.parse(metadataOf(await toSafetensors(captured, { at: 'x' })).provenance), found);
   const members = unzipped(await toNpz(captured));
+  assert.deepEqual(await provenanceOf(await toNpz(captured)), found);
+  assert.deepEqual(await provenanceOf(new Blob([await toSafetensors(captured)])), found);
+  assert.deepEqual(
+    [await provenanceOf(stories), await provenanceOf(await toNpz({ own: { shape: [1], data: Float32Array.of(1) } }))],
+    [null, null],
+  );
   assert.deepEqual(Object.keys(members), ['blocks.1.hook_resid_post.npy', 'provenance.json']);
   assert.deepEqual(JSON.parse(Buffer.from(members['provenance.json'].bytes).toString()), found);
   const [whole] = Object.values(captured);
@@ -146,5 +152,6 @@ test('what sessions, generations and scans give has its seed, position and texts
   assert.deepEqual([sums[0].texts, sums[0].tokens], [2, 3]);
   assert.equal(sums[0].sha256, sums[2].sha256);
   assert.notEqual(sums[0].sha256, sums[1].sha256);
+  await assert.rejects(provenanceOf(await toSafetensors({}, { provenance: 'mine' })), { code: 'bad-header' });
   await assert.rejects(provenanceOf(5), { code: 'bad-argument', message: /expected an object with tensors/ });
 });

@@ -867,7 +867,7 @@ export const CALLS = {
     isAlone: true,
     call: (m, a) => provenanceOf(a),
     fine: {},
-    name: /expected an object/,
+    name: /expected an object|an address has at most/,
     wrong: [undefined, 5],
   },
   toSafetensors: {

@@ -1,9 +1,11 @@
 // trained_model.test.js - the model that training in JavaScript leaves: its files, its checkpoint, and the native trainer
 import assert from 'node:assert/strict';
+import { createHash } from 'node:crypto';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import fc from 'fast-check';
-import { Tokenizer, countParameters, load, train } from '../../web/lib/api/index.js';
+import { Tokenizer, countParameters, load, provenanceOf, train } from '../../web/lib/api/index.js';
 import { holdOut } from '../../web/lib/train/train_options.js';
 import { collect, logprobOf, row, stories, top } from './helpers.js';
 import { classic, gpt2, refusedRun, small, text, tiny, trained } from './small_runs.js';
@@ -27,6 +29,41 @@ async function natsOf(run, held) {
   const nats = targets.reduce((sum, id, i) => sum - logprobOf(row(logits, i), id), 0);
   return { nats: nats / ids.length, bitsPerByte: nats / Math.LN2 / held.length };
 }
+
+const sha256 = (/** @type {string | Uint8Array} */ data) => createHash('sha256').update(data).digest('hex');
+
+test('the files of a run say what it learned from: of a text, of examples, for an adapter', async () => {
+  const how = { ...small, steps: 2, seed: 5 };
+  const [{ bytes: gguf }] = await trained(tiny, text, how, (run) => run.files({ dtype: 'q8_0' }));
+  const { data, seed, step, call, glassformer, options } = await provenanceOf(gguf);
+  const { version } = JSON.parse(readFileSync(join(top, 'package.json'), 'utf8'));
+  assert.deepEqual(
+    [data, seed, step, call, glassformer, options.steps, options.schedule, options.muon],
+    [sha256(text), 5, 2, 'train', version, 2, 'cosine', true],
+  );
+  const said = Buffer.from(gguf).toString('latin1');
+  for (const part of [`sha256:${sha256(text)}`, `trained for 2 steps by glassformer ${version}, seed 5`])
+    assert.ok(said.includes(part), part);
+  const examples = Array.from({ length: 4 }, (_, i) => ({ ids: Uint8Array.of(1, i), targets: [i, 2] }));
+  const json = JSON.stringify(examples.map(({ ids, targets }) => ({ ids: Array.from(ids), targets })));
+  const [, weights] = await trained({ ...tiny, vocab_size: 9 }, { examples }, { steps: 1 }, (run) => run.files());
+  assert.equal((await provenanceOf(weights.bytes)).data, sha256(json));
+  assert.match(Buffer.from(weights.bytes).toString('latin1', 8, 60), /^\{"__metadata__":\{"format":"pt",/);
+
+  const model = await load(stories);
+  const [config, adapter] = await trained(model, text, { steps: 1, lora: { rank: 2 } }, (run) => run.files());
+  const { base, lora } = await provenanceOf(adapter.bytes);
+  const { weights: sum, dtypes } = await model.provenance();
+  assert.deepEqual(
+    [base, lora],
+    [
+      { name: model.name, weights: sum, dtypes },
+      { rank: 2, alpha: 4 },
+    ],
+  );
+  assert.equal(JSON.parse(new TextDecoder().decode(config.bytes)).base_model_name_or_path, model.name);
+  model.dispose();
+});
 
 describe('the trained model', () => {
   const cases = {

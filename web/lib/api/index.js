@@ -23,7 +23,7 @@ export { LIMITS } from '../base/checks.js';
 export { PRESETS } from '../engine/config/presets.js';
 
 import { guarded, guardedAsync } from '../base/errors.js';
-import { addressed } from '../base/checks.js';
+import { addressed, isBytes, resolvedFile } from '../base/checks.js';
 import { camelConfig } from '../engine/config/config.js';
 import { parameterTable } from '../engine/config/weight_roster.js';
 import { DictionaryTraining } from './dictionary.js';
@@ -243,18 +243,25 @@ export function scan(model, texts, options) {
 }
 
 /**
- * What tensors of results come from: package, model, weights, types, binary, call, prompt, seed and options. toNpz and
- * toSafetensors write it by themselves; this is for files of your own.
- * @param {Record<string, Tensor>} tensors  by name, such as `captured`
- * @returns {Promise<OriginProvenance | (OriginProvenance & {tensors: string[]})[] | null>}  a list where several calls
- *   gave them; null where none did
+ * What tensors of results, or a file of this package, come from. Of tensors it is package, model, weights, types,
+ * binary, call, prompt, seed and options; toNpz and toSafetensors write it by themselves, and this is for files of your
+ * own. Files are those of toNpz, toSafetensors and Training.files (its weights).
+ * @template {Record<string, Tensor> | Bytes} T
+ * @param {T} of  tensors by name, such as `captured`; or a file
+ * @returns {Promise<(T extends Bytes ? TrainingProvenance : never) | OriginProvenance |
+ *   (OriginProvenance & {tensors: string[]})[] | null>}  a list where several calls gave the tensors; null where none
+ *   did, or where the file does not say
  * @example
  * const { captured } = await model.forward('Once upon', { capture: ['*.hook_pattern'] });
  * const { call, prompt, weights } = await provenanceOf(captured);
  * console.log(call, prompt, weights.length);                              // forward Once upon 64
  */
-export async function provenanceOf(tensors) {
-  return provenanceOfTensors(tensors);
+export async function provenanceOf(of) {
+  if (!isBytes(of)) return provenanceOfTensors(/** @type {Record<string, Tensor>} */ (of));
+  return guardedAsync(async () => {
+    const file = resolvedFile(of, 'the file');
+    return (await import('../files/read_provenance.js')).readProvenance(file);
+  });
 }
 
 /**
@@ -362,6 +369,7 @@ export async function toSafetensors(tensors, metadata) {
  * @typedef {Omit<Provenance, 'weights' | 'dtypes'> & {weights: string | null, dtypes: Record<string, number> | null,
  *   call: string, prompt?: any, seed?: number, position?: number, options?: Record<string, any>}} OriginProvenance
  */
+/** @typedef {import('../train/run_provenance.js').TrainingProvenance} TrainingProvenance */
 /** @typedef {import('../run/analysis/circuit.js').Circuit} Circuit */
 /** @typedef {import('../run/analysis/head_scores.js').HeadScores} HeadScores */
 /** @typedef {import('../run/analysis/gradients.js').Gradients} Gradients */

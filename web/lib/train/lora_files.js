@@ -12,13 +12,14 @@ const utf8 = new TextEncoder();
  * adapter_config.json.
  * @param {Module[]} modules
  * @param {{rank: number, alpha: number}} lora
+ * @param {string} base  name of the model; '' where it has none
  */
-function configOf(modules, { rank, alpha }) {
+function configOf(modules, { rank, alpha }, base) {
   const last = (/** @type {string} */ name) => name.slice(name.lastIndexOf('.') + 1);
   return {
     peft_type: 'LORA',
     task_type: 'CAUSAL_LM',
-    base_model_name_or_path: null,
+    base_model_name_or_path: base || null,
     r: rank,
     lora_alpha: alpha,
     lora_dropout: 0,
@@ -52,10 +53,13 @@ export function wholeFiles([{ name, bytes }, weights, tokenizer], { config, spec
  * @param {{rank: number, alpha: number}} lora
  * @param {{a: Float32Array<ArrayBuffer>, b: Float32Array}[]} factors  A [rank, in] and B [out, rank]
  *   of each, B in the model's order
+ * @param {import('./run_provenance.js').TrainingProvenance} provenance
  * @returns {{name: string, bytes: Uint8Array<ArrayBuffer>}[]}
  */
-export function adapterFiles(modules, lora, factors) {
+export function adapterFiles(modules, lora, factors, provenance) {
   const { rank } = lora;
+  const config = configOf(modules, lora, provenance.base?.name ?? '');
+  const metadata = { format: 'pt', provenance: JSON.stringify(provenance) };
   /** @type {Record<string, import('../engine/engine.js').Tensor>} */
   const tensors = {};
   for (const [i, { name, shape, rows }] of modules.entries()) {
@@ -67,7 +71,7 @@ export function adapterFiles(modules, lora, factors) {
     tensors[`${key}.lora_B.weight`] = { shape: [shape[0], rank], data: ordered };
   }
   return [
-    { name: 'adapter_config.json', bytes: utf8.encode(JSON.stringify(configOf(modules, lora), null, 2)) },
-    { name: 'adapter_model.safetensors', bytes: toSafetensors(tensors, { format: 'pt' }) },
+    { name: 'adapter_config.json', bytes: utf8.encode(JSON.stringify(config, null, 2)) },
+    { name: 'adapter_model.safetensors', bytes: toSafetensors(tensors, metadata) },
   ];
 }

@@ -2,12 +2,14 @@
 import { count, within } from '../run/generation_options.js';
 import { fail, guardedAsync, show } from '../base/errors.js';
 import { checkedOptions, oneOf, signal } from '../base/checks.js';
+import { withMetadata } from '../files/bytes/tensor_files.js';
 import { Tokenizer } from '../text/tokenizer.js';
 import { WorkerModel } from '../worker/model_caller.js';
 import { startWorker } from '../worker/start_worker.js';
 import { trainerModule } from '../engine/binary.js';
 import { whyNoThreads } from '../engine/wasm_features.js';
 import { adapterFiles, wholeFiles } from './lora_files.js';
+import { runProvenance } from './run_provenance.js';
 import { TRAIN_OPTIONS, checkedOrder, configOf } from './train_options.js';
 
 /**
@@ -50,11 +52,12 @@ export async function startTrainer(files, workerOption, signal, threads) {
 export async function startTraining(files, config, data, given, onStart) {
   const options = checkedOptions('train', given, TRAIN_OPTIONS);
   const { signal: stop, worker, threads } = options;
-  /** @param {{order: Order} & Omit<Parts, 'remote' | 'engine' | 'signal'>} asked */
+  /** @param {{order: Order} & Omit<Parts, 'remote' | 'engine' | 'signal' | 'provenance'>} asked */
   const opened = async ({ order, ...parts }) => {
     stop?.throwIfAborted();
+    const provenance = runProvenance(data, options, order, parts.adapter ?? null);
     const { helper, ...started } = await startTrainer(files, worker, stop, threads);
-    const run = new TrainingRun({ ...started, signal: stop, ...parts });
+    const run = new TrainingRun({ ...started, signal: stop, provenance, ...parts });
     onStart(run);
     try {
       return { run, tokenizer: await run.open({ ...order, threads, helper }) };
@@ -77,7 +80,8 @@ export async function startTraining(files, config, data, given, onStart) {
 /**
  * What a run consists of. batchOf: of examples; adapter: that is trained
  * @typedef {{remote: WorkerModel, engine: Promise<WebAssembly.Module>, signal?: AbortSignal,
- *   batchOf?: (step: number) => Batch, adapter?: Lora | null, teacher?: Teacher | null}} Parts
+ *   batchOf?: (step: number) => Batch, adapter?: Lora | null, teacher?: Teacher | null,
+ *   provenance: ReturnType<typeof runProvenance>}} Parts
  */
 /** One training run, in a worker of its own. */
 export class TrainingRun {
@@ -237,18 +241,25 @@ export class TrainingRun {
   async files(options, whole = false) {
     const { dtype = 'f32' } = checkedOptions('files', options, { dtype: oneOf('f32', 'f16', 'q8_0', 'q4_0') });
     this.stop();
-    const { adapter, batchOf } = this.#parts;
+    const { adapter, batchOf, provenance: told } = this.#parts;
+    // asked for when the weights have arrived, and with them all steps before
+    const provenance = () => told(this.#computed);
     if (!batchOf && this.about) {
       const { config, tokenizer } = this.about;
       const { ggufOf } = await import('./trained_gguf.js');
-      const bytes = await ggufOf(config, tokenizer, () => this.#call('weights'), dtype);
+      const bytes = await ggufOf(config, tokenizer, () => this.#call('weights'), dtype, whole ? null : provenance);
       if (bytes) return [{ name: 'model.gguf', bytes }];
     }
-    if (!adapter) return this.#call('folder'); // examples are ids of any vocabulary
-    const { modules, model, ...lora } = adapter;
-    if (!whole && dtype !== 'f32') fail('bad-option', `dtype is ${show(dtype)}, an adapter is written as f32`);
-    if (!whole) return adapterFiles(modules, lora, await this.#call('factors'));
-    return wholeFiles(await this.#call('folder'), model);
+    if (adapter && !whole) {
+      if (dtype !== 'f32') fail('bad-option', `dtype is ${show(dtype)}, an adapter is written as f32`);
+      const { modules, model: _, ...lora } = adapter;
+      return adapterFiles(modules, lora, await this.#call('factors'), await provenance());
+    }
+    const files = await this.#call('folder'); // examples are ids of any vocabulary
+    if (whole) return adapter ? wholeFiles(files, adapter.model) : files;
+    const [config, weights, tokenizer] = files;
+    const metadata = { format: 'pt', provenance: JSON.stringify(await provenance()) };
+    return [config, { ...weights, bytes: withMetadata(weights.bytes, metadata) }, tokenizer];
   }
 
   /** @returns {Promise<Uint8Array<ArrayBuffer>>} */

@@ -93,10 +93,20 @@ export function toSafetensors(tensors, metadata) {
       },
     ]),
   );
-  // ASCII, so that each character is a byte
-  const text = JSON.stringify({ __metadata__: metadata, ...header }).replace(
-    /[^ -~]/g,
-    (c) => `\\u${c.charCodeAt(0).toString(16).padStart(4, '0')}`,
-  );
-  return joined(new Uint8Array(8), text, '', 8, parts);
+  return joined(new Uint8Array(8), ascii({ __metadata__: metadata, ...header }), '', 8, parts);
+}
+
+/** JSON in which each character is a byte. @param {object} header */
+const ascii = (header) =>
+  JSON.stringify(header).replace(/[^ -~]/g, (c) => `\\u${c.charCodeAt(0).toString(16).padStart(4, '0')}`);
+
+/**
+ * A safetensors file whose header has these texts.
+ * @param {Uint8Array} file  well-formed, without any
+ * @param {Record<string, string>} metadata
+ */
+export function withMetadata(file, metadata) {
+  const start = 8 + Number(new DataView(file.buffer, file.byteOffset).getBigUint64(0, true));
+  const header = JSON.parse(new TextDecoder().decode(file.subarray(8, start)));
+  return joined(new Uint8Array(8), ascii({ __metadata__: metadata, ...header }), '', 8, [file.subarray(start)]);
 }

@@ -23,10 +23,9 @@ const BITS = Object.fromEntries(
 /**
  * Reads the header.
  * @param {ByteReader} r  at the start of the file; afterwards at the start of the data
- * @param {number} file  its index, for the entries
- * @returns {Promise<Entry[]>}
+ * @returns {Promise<{header: Record<string, any>, start: number}>} start: of the data
  */
-export async function readSafetensors(r, file) {
+export async function readHeader(r) {
   const length = (await r.view(8, 'the header length')).getBigUint64(0, true);
   if (length > BigInt(MAX_HEADER))
     fail('bad-header', `${r.name}: the header claims ${length} bytes, at most ${MAX_HEADER} are allowed`);
@@ -42,14 +41,21 @@ export async function readSafetensors(r, file) {
   if (text[0] !== '{') fail('bad-header', `${r.name}: the header begins with ${show(text[0])}, expected "{"`);
   const twice = duplicateKey(text);
   if (twice !== null) fail('duplicate-tensor', `${r.name}: the header lists ${show(twice)} twice`);
-  /** @type {Record<string, any>} */
-  let header;
   try {
-    header = JSON.parse(text);
+    return { header: JSON.parse(text), start: 8 + n };
   } catch (e) {
     return fail('bad-header', `${r.name}: the header is not JSON`, e);
   }
-  const start = 8 + n;
+}
+
+/**
+ * The tensors of the header.
+ * @param {ByteReader} r  as of readHeader
+ * @param {number} file  its index, for the entries
+ * @returns {Promise<Entry[]>}
+ */
+export async function readSafetensors(r, file) {
+  const { header, start } = await readHeader(r);
   /** @type {Entry[]} */
   const entries = [];
   for (const [name, info] of Object.entries(header)) {
