@@ -25,7 +25,7 @@ const common = [...warnings, ...exact, '-Isrc'];
 const levels = {
   '-O3': ['train/adam', 'train/dictionary', 'train/gemm'],
   '-O2': ['kernels/acts', 'kernels/largest', 'kernels/matmul', 'kernels/matmul_int8', 'kernels/train_rows'],
-  '-Os': ['base/half', 'kernels/attend', 'kernels/attend_values', 'kernels/int8_kind', 'kernels/rows'],
+  '-Os': ['base/angle', 'base/half', 'kernels/attend', 'kernels/attend_values', 'kernels/int8_kind', 'kernels/rows'],
 };
 const levelOf = new Map(
   Object.entries(levels).flatMap(([flag, names]) => names.map((name) => [`src/${name}.c`, flag])),

@@ -1,6 +1,7 @@
 /* optim.c - see optim.h. */
 #include "train/optim.h"
 #include "base/arena.h"
+#include "base/power.h"
 #include "kernels/kernels.h" /* gf_scale */
 #include "train/adam.h"
 #include <math.h>
@@ -123,8 +124,8 @@ double gf_optim_step(struct gf_optim *o, struct gf_params *w, struct gf_params *
     if (!isfinite(norm)) return norm;
     if (a->clip > 0 && norm > (double)a->clip)
         gf_scale(g->data, g->data, (float)((double)a->clip / norm), (int64_t)g->n);
-    const float fix1 = (float)(1 / (1 - pow((double)a->beta1, (double)step))),
-                fix2 = (float)(1 / (1 - pow((double)a->beta2, (double)step)));
+    const float fix1 = (float)(1 / (1 - gf_pow((double)a->beta1, (double)step))),
+                fix2 = (float)(1 / (1 - gf_pow((double)a->beta2, (double)step)));
     struct step s = {o, w, g, a, {a->beta1, a->beta2, a->eps, fix1, fix2}, rate};
     gf_pool_run(pool, run_lane, &s, GF_OPTIM_LANES);
     return norm;

@@ -1,8 +1,10 @@
 /* base_test.c - src/base: sizes, memory, random numbers, error sentences. */
+#include "base/angle.h"
 #include "base/arena.h"
 #include "base/bytes.h"
 #include "base/half.h"
 #include "base/log.h"
+#include "base/power.h"
 #include "base/rng.h"
 #include "base/status.h"
 #include "check.h"
@@ -301,6 +303,25 @@ static void the_logarithm_is_accurate(void) {
     }
 }
 
+/* Frequencies as models have them; the references are libm's, in long double where that is longer. */
+static void powers_and_angles_are_accurate(void) {
+    struct gf_rng rng;
+    gf_rng_seed(&rng, 2);
+    CHECK(gf_pow(0, 3) == 0 && gf_pow(0, 0) == 1 && gf_pow(7, 0) == 1 && gf_pow(0.9, 1e6) == 0);
+    for (int e = -1021; e < 1024; e++) CHECK(gf_pow(2, e) == ldexp(1, e));
+    for (int i = 0; i < 100000; i++) {
+        const double theta = exp(60 * gf_rng_uniform(&rng) - 20), y = -gf_rng_uniform(&rng),
+                     f = (double)powl((long double)theta, (long double)y),
+                     angle = f * (double)(gf_rng_u64(&rng) >> (40 + i % 20));
+        const struct gf_direction at = gf_direction_of(angle);
+        CHECK_NEAR(gf_pow(theta, y), f, fabs(nextafter(f, INFINITY) - f));
+        CHECK_NEAR(at.cos, cos(angle), 0x1p-52 * fabs(cos(angle)));
+        CHECK_NEAR(at.sin, sin(angle), 0x1p-52 * fabs(sin(angle)));
+    }
+    CHECK(isnan(gf_direction_of(INFINITY).cos) && isnan(gf_direction_of(NAN).sin));
+    CHECK(isnan(gf_direction_of(1e308).sin));
+}
+
 /* In 32 bits such products wrapped, and calloc gave what was left of them. */
 static void an_array_whose_size_wraps_is_refused(void) {
     CHECK(gf_calloc((uint64_t)1 << 32, (uint64_t)1 << 32) == NULL);
@@ -326,6 +347,7 @@ int main(void) {
     RUN(normal_numbers_redraw_points_on_the_circle_and_at_its_centre);
     RUN(floats_above_the_largest_f16_convert_to_infinity);
     RUN(the_logarithm_is_accurate);
+    RUN(powers_and_angles_are_accurate);
     RUN(error_sentences_are_formatted_and_cut_to_the_buffer);
     RUN(status_codes_are_stable_and_distinct);
     return check_end();

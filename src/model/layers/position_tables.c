@@ -6,7 +6,9 @@
  * applied in attention.c by gf_rope, ALiBi's slopes to the scores. Angles in double: at position 100,000 a float angle
  * would be off by 0.004. */
 #include "model/layers/position_tables.h"
+#include "base/angle.h"
 #include "base/log.h"
+#include "base/power.h"
 #include "model/config.h"
 #include <math.h>
 
@@ -57,8 +59,8 @@ static double rope_frequency(const struct gf_config *c, int32_t pair, int32_t fr
     const double d = gf_rotary_dim(c), factor = (double)c->rope_factor;
     double theta = (double)c->rope_theta;
     if (c->rope_scaling == GF_ROPE_SCALING_DYNAMIC && frequency_set)
-        theta *= pow(factor * frequency_set / c->rope_original_context - (factor - 1), d / (d - 2));
-    const double f = pow(theta, -2.0 * pair / d);
+        theta *= gf_pow(factor * frequency_set / c->rope_original_context - (factor - 1), d / (d - 2));
+    const double f = gf_pow(theta, -2.0 * pair / d);
     switch (c->rope_scaling) {
     case GF_ROPE_SCALING_LINEAR: return f / factor;
     case GF_ROPE_SCALING_LLAMA3: return llama3_frequency(c, f);
@@ -73,8 +75,9 @@ static double rope_frequency(const struct gf_config *c, int32_t pair, int32_t fr
 static void fill_pair(float *plane, int32_t d, int32_t pair, double frequency, double size, int32_t pos0, int32_t n) {
     for (int32_t i = 0; i < n; i++) {
         float *row = plane + (int64_t)i * d;
-        row[pair] = (float)(size * cos(frequency * (pos0 + i)));
-        row[d / 2 + pair] = (float)(size * sin(frequency * (pos0 + i)));
+        const struct gf_direction at = gf_direction_of(frequency * (pos0 + i));
+        row[pair] = (float)(size * at.cos);
+        row[d / 2 + pair] = (float)(size * at.sin);
     }
 }
 
@@ -84,7 +87,7 @@ void gf_position_table(const struct gf_config *c, float *table, int32_t pos0, in
         const double local = (double)c->rope_local_theta;
         for (int32_t j = 0; j < d / 2; j++) {
             fill_pair(table, d, j, rope_frequency(c, j, frequency_set), (double)c->rope_attention_factor, pos0, n);
-            if (width > d) fill_pair(table + (int64_t)n * d, d, j, pow(local, -2.0 * j / d), 1, pos0, n);
+            if (width > d) fill_pair(table + (int64_t)n * d, d, j, gf_pow(local, -2.0 * j / d), 1, pos0, n);
         }
     } else if (c->position == GF_POS_SINUSOIDAL) {
         for (int32_t j = 0; j < width; j++) {
@@ -92,9 +95,11 @@ void gf_position_table(const struct gf_config *c, float *table, int32_t pos0, in
                           sines = inclusive ? width / 2 : (width + 1) / 2, first = pos0 + c->position_offset,
                           halves = c->sinusoid_pairs != GF_SINUSOID_ADJACENT, cosine = halves ? j >= sines : j % 2,
                           pair = halves ? j - cosine * sines : j / 2;
-            const double f = pow(10000.0, inclusive ? -(double)pair / (sines - 1) : -2.0 * pair / width);
-            for (int32_t i = 0; i < n; i++)
-                table[(int64_t)i * width + j] = (float)(cosine ? cos(f * (first + i)) : sin(f * (first + i)));
+            const double f = gf_pow(10000.0, inclusive ? -(double)pair / (sines - 1) : -2.0 * pair / width);
+            for (int32_t i = 0; i < n; i++) {
+                const struct gf_direction at = gf_direction_of(f * (first + i));
+                table[(int64_t)i * width + j] = (float)(cosine ? at.cos : at.sin);
+            }
         }
     }
 }
@@ -104,5 +109,5 @@ float gf_alibi_slope(const struct gf_config *c, int32_t layer, int32_t head) {
     int32_t power = 1;
     while (2 * power <= c->n_heads) power *= 2;
     const double exponent = head < power ? most * (head + 1) / power : most * (2 * (head - power) + 1) / (2 * power);
-    return (float)(scale * pow(2, -exponent));
+    return (float)(scale * gf_pow(2, -exponent));
 }
