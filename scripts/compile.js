@@ -33,10 +33,13 @@ const levelOf = new Map(
 for (const file of levelOf.keys()) if (!existsSync(file)) throw new Error(`scripts/compile.js: there is no ${file}`);
 const level = (source) => [levelOf.get(source) ?? '-Oz'];
 
-/** Each variant is a binary of its own: one instruction that a browser does not support makes a module invalid. */
+/**
+ * Each variant is a binary of its own: one instruction that a browser does not support makes a module invalid. Copies
+ * are instructions: all browsers with SIMD have these.
+ */
 const wasmVariants = {
-  simd: ['-msimd128'],
-  relaxed: ['-msimd128', '-mrelaxed-simd'],
+  simd: ['-msimd128', '-mbulk-memory'],
+  relaxed: ['-msimd128', '-mbulk-memory', '-mrelaxed-simd'],
 };
 
 /**
@@ -45,13 +48,8 @@ const wasmVariants = {
  * tiles.
  */
 const threads = {
-  compile: ['-matomics', '-mbulk-memory'],
-  link: [
-    '-matomics',
-    '-mbulk-memory',
-    '-sIMPORTED_MEMORY=1',
-    '-Wl,--shared-memory,--no-check-features,--export=__stack_pointer',
-  ],
+  compile: ['-matomics'],
+  link: ['-matomics', '-sIMPORTED_MEMORY=1', '-Wl,--shared-memory,--no-check-features,--export=__stack_pointer'],
 };
 /** A binary with one thread and one with several. */
 const bothBinaries = (name, flags) => [
@@ -60,12 +58,6 @@ const bothBinaries = (name, flags) => [
 ];
 /** The four binaries that run models. */
 const wasmBinaries = () => Object.entries(wasmVariants).flatMap(([variant, flags]) => bothBinaries(variant, flags));
-
-/**
- * Flags of the two binaries that train. Their copies are instructions, so that they are as fast with the small functions
- * of the C library as with those that are written for speed.
- */
-const trainerFlags = [...wasmVariants.simd, '-mbulk-memory'];
 
 const wasmLink = [
   '-sSTANDALONE_WASM=1',
@@ -191,14 +183,14 @@ const targets = {
       sources: [...engine(), ...boundary().filter((file) => !trains(file))],
       cc: 'emcc',
       compile: shipped(compile),
-      link: ['-O3', ...link, ...wasmLink, exporting('exports.txt')],
+      link: ['-Oz', ...link, ...wasmLink, exporting('exports.txt')], // with the small functions of libc
     })),
-    ...bothBinaries('train', trainerFlags).map(({ name, compile, link }) => ({
+    ...bothBinaries('train', wasmVariants.simd).map(({ name, compile, link }) => ({
       out: `web/lib/api/wasm/glassformer-${name}.wasm`,
       sources: [...engine(), ...trainer(), ...boundary()],
       cc: 'emcc',
       compile: wasmCompile(compile, ['-DGF_TRAINING']),
-      link: ['-Oz', ...link, ...wasmLink, exporting('train_exports.txt')], // with the small functions of libc
+      link: ['-Oz', ...link, ...wasmLink, exporting('train_exports.txt')],
     })),
     {
       out: 'build/scalar/glassformer-scalar.wasm', // without vector instructions: the page measures what they gain
