@@ -25,7 +25,7 @@ const common = [...warnings, ...exact, '-Isrc'];
 const levels = {
   '-O3': ['train/adam', 'train/dictionary', 'train/gemm'],
   '-O2': ['kernels/acts', 'kernels/largest', 'kernels/matmul', 'kernels/matmul_int8', 'kernels/train_rows'],
-  '-Os': ['base/angle', 'base/half', 'kernels/attend', 'kernels/attend_values', 'kernels/int8_kind', 'kernels/rows'],
+  '-Os': ['base/angle', 'base/half', 'kernels/attend', 'kernels/int8_kind', 'kernels/rows'],
 };
 const levelOf = new Map(
   Object.entries(levels).flatMap(([flag, names]) => names.map((name) => [`src/${name}.c`, flag])),
@@ -34,13 +34,11 @@ for (const file of levelOf.keys()) if (!existsSync(file)) throw new Error(`scrip
 const level = (source) => [levelOf.get(source) ?? '-Oz'];
 
 /**
- * Each variant is a binary of its own: one instruction that a browser does not support makes a module invalid. Copies
- * are instructions: all browsers with SIMD have these.
+ * Each variant is a binary of its own: one instruction that a browser does not support makes a module invalid. All
+ * browsers with SIMD have instructions for copies and for conversions to integers that do not trap.
  */
-const wasmVariants = {
-  simd: ['-msimd128', '-mbulk-memory'],
-  relaxed: ['-msimd128', '-mbulk-memory', '-mrelaxed-simd'],
-};
+const simd = ['-msimd128', '-mbulk-memory', '-mnontrapping-fptoint'];
+const wasmVariants = { simd, relaxed: [...simd, '-mrelaxed-simd'] };
 
 /**
  * Flags of the binaries with threads (src/base/pool.h). Their memory is shared and is imported from JavaScript. They
@@ -69,6 +67,8 @@ const wasmLink = [
   '-sFILESYSTEM=0',
   '-sSTACK_SIZE=256KB',
 ];
+/** For the size of a binary: the small functions of libc, and passes that are repeated while they make it smaller. */
+const small = ['-Oz', '-sBINARYEN_EXTRA_PASSES=-Oz,--converge'];
 
 /** Link options of programs that run under Node: with Emscripten's own glue and access to files. */
 const underNode = [
@@ -183,14 +183,14 @@ const targets = {
       sources: [...engine(), ...boundary().filter((file) => !trains(file))],
       cc: 'emcc',
       compile: shipped(compile),
-      link: ['-Oz', ...link, ...wasmLink, exporting('exports.txt')], // with the small functions of libc
+      link: [...small, ...link, ...wasmLink, exporting('exports.txt')],
     })),
     ...bothBinaries('train', wasmVariants.simd).map(({ name, compile, link }) => ({
       out: `web/lib/api/wasm/glassformer-${name}.wasm`,
       sources: [...engine(), ...trainer(), ...boundary()],
       cc: 'emcc',
       compile: wasmCompile(compile, ['-DGF_TRAINING']),
-      link: ['-Oz', ...link, ...wasmLink, exporting('train_exports.txt')],
+      link: [...small, ...link, ...wasmLink, exporting('train_exports.txt')],
     })),
     {
       out: 'build/scalar/glassformer-scalar.wasm', // without vector instructions: the page measures what they gain
