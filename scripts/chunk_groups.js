@@ -7,7 +7,8 @@
 // 5 and 6 for `const { a } = await import('./b.js')` misses what stands behind it.
 //
 // Rspack's development server compiles a group when it is first requested, and reloads the page if this group imports
-// another one that the page's own modules import too. Therefore `caller` and `text` have what these import, no more.
+// another one that the page's own modules import too. Therefore `caller` and `text` have what these import, no more, and
+// a build fails if modules of the caller's side import the others.
 import { readFileSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
 
@@ -19,7 +20,7 @@ import { dirname, join, relative } from 'node:path';
 const GROUPS = [
   // what the thread that calls the worker needs
   [/^(?:api\/input|base|worker)\//, 'caller'],
-  [/^files\/(?:bytes\/tensor_files|huggingface\/weight_names|transfer\/(?:model_cache|requests))\./, 'caller'],
+  [/^files\/(?:bytes\/tensor_files|huggingface\/weight_names|transfer\/(?:model_cache|requests|sha256))\./, 'caller'],
   [/^(?:files\/adapters\/(?:adapters|deltas)|run\/analysis\/scan_statistics)\./, 'caller'],
   [/^text\/(?!constrain\/constraint\.)/, 'text'],
   // what the worker needs, or the same thread without one
@@ -59,9 +60,16 @@ export const chunkGroups = (lib, dynamic) => ({
       resolveDir: lib,
     }));
     b.onLoad({ filter: /\/web\/lib\/.*\.js$/ }, ({ path }) => ({
-      contents: readFileSync(path, 'utf8').replace(IMPORT, (all, file) => {
+      contents: readFileSync(path, 'utf8').replace(IMPORT, (all, file, at, text) => {
         const name = relative(lib, join(dirname(path), file));
         const group = groupOf(name);
+        const from = relative(lib, path);
+        if (
+          /^(?:api|worker)\//.test(from) &&
+          ['files', 'adapters', 'research'].includes(group) &&
+          text.slice(0, at).endsWith('await ')
+        )
+          throw new Error(`${from}: list ${name} in the group caller (scripts/chunk_groups.js)`);
         return group ? `(async (group) => (await group).${exported(name)})(import('group:${group}'))` : all;
       }),
     }));
