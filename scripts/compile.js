@@ -67,8 +67,8 @@ const wasmLink = [
   '-sFILESYSTEM=0',
   '-sSTACK_SIZE=256KB',
 ];
-/** For the size of a binary: the small functions of libc, and passes that are repeated while they make it smaller. */
-const small = ['-Oz', '-sBINARYEN_EXTRA_PASSES=-Oz,--converge'];
+/** Passes of the linker are repeated while they make a binary smaller. */
+const repeated = '-sBINARYEN_EXTRA_PASSES=--converge';
 
 /** Link options of programs that run under Node: with Emscripten's own glue and access to files. */
 const underNode = [
@@ -183,14 +183,14 @@ const targets = {
       sources: [...engine(), ...boundary().filter((file) => !trains(file))],
       cc: 'emcc',
       compile: shipped(compile),
-      link: [...small, ...link, ...wasmLink, exporting('exports.txt')],
+      link: ['-O3', repeated, ...link, ...wasmLink, exporting('exports.txt')],
     })),
     ...bothBinaries('train', wasmVariants.simd).map(({ name, compile, link }) => ({
       out: `web/lib/api/wasm/glassformer-${name}.wasm`,
       sources: [...engine(), ...trainer(), ...boundary()],
       cc: 'emcc',
       compile: wasmCompile(compile, ['-DGF_TRAINING']),
-      link: [...small, ...link, ...wasmLink, exporting('train_exports.txt')],
+      link: ['-Oz', repeated, ...link, ...wasmLink, exporting('train_exports.txt')], // with the small functions of libc
     })),
     {
       out: 'build/scalar/glassformer-scalar.wasm', // without vector instructions: the page measures what they gain
