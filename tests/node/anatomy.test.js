@@ -206,7 +206,7 @@ function textOf(n, weight) {
   });
   patterns.append({ 'blocks.0.attn.hook_pattern': { data, shape: [1, n, n] } });
   return {
-    run: { model: { config: { nLayers: 1, nHeads: 1, causal: true, kind: 'decoder' } } },
+    engine: { model: { config: { nLayers: 1, nHeads: 1, causal: true, kind: 'decoder' } } },
     attention: { patterns, otherPatterns: null, head: { layer: 0, head: 0 }, stack: 'self', hover: null, key: null },
     text: {
       tokens: Array.from({ length: n }, (_, id) => ({ id, text: ` t${id}`, top: null })),

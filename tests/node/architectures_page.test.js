@@ -54,7 +54,7 @@ const stagesIn = (config, layer = 0) =>
 function pagesIn(config, layer = 0, source = '') {
   const table = countParameters(config);
   const s = {
-    run: { model: { config, parameters: table, kvDtype: 'f32' } },
+    engine: { model: { config, parameters: table, kvDtype: 'f32' } },
     text: {
       tokens: [{ id: 1, text: 'a', given: true }],
       sourceTokens: [...source].map((text) => ({ text })),

@@ -113,7 +113,11 @@ test('the token with the largest weight is answered by its word, the start of a 
   const tokens = [{ id: model.special.bos, text: '', given: true }, { id: 300, text: ' fox' }, { id: 301, text: '.' }]; // prettier-ignore
   const answer = async (/** @type {number} */ most) => {
     const patterns = { row: () => Float32Array.from(tokens, (_, key) => (key === most ? 0.5 : 0.25)) };
-    const page = { run: { model }, text: { cursor: 2, tokens }, attention: { patterns, head: { layer: 0, head: 0 } } };
+    const page = {
+      engine: { model },
+      text: { cursor: 2, tokens },
+      attention: { patterns, head: { layer: 0, head: 0 } },
+    };
     return answerTo('softmax', /** @type {any} */ ({ page }));
   };
   for (const [most, right] of ['start', 'Fox', '.'].entries()) {

@@ -40,7 +40,7 @@ function made(ids, kind = 'decoder') {
     },
   };
   const state = initialState();
-  Object.assign(state.run, { model: { api, config: { kind } } });
+  Object.assign(state.engine, { model: { api, config: { kind } } });
   state.text.source = 'a';
   const errors = [];
   const runtime = {
@@ -119,7 +119,7 @@ test('a trace is measured once per text, source and model, and again after a fai
   assert.equal(await measures(), true);
   becomes([1, 2, 3]);
   assert.equal(await measures(), true);
-  state.run.model = { ...state.run.model, api: { ...state.run.model.api } };
+  state.engine.model = { ...state.engine.model, api: { ...state.engine.model.api } };
   assert.equal(await measures(), true);
   assert.equal(await measures(), false);
   becomes([4]);

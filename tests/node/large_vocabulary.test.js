@@ -12,13 +12,13 @@ const V = 262_144;
 const CONFIG = { vocabSize: V, dModel: 32, nLayers: 2, nHeads: 2, dFf: 32, contextLength: 64 };
 
 test('a pass sends the last row of logits only, and the engine adds up the others', async () => {
-  const { state, errors, run } = made();
-  await run.make(CONFIG, 3, { prompt: '5 262143 70000 12 9 33 1 2 3 4 5 6 7 8 9 10 11' });
+  const { state, errors, calls } = made();
+  await calls.make(CONFIG, 3, { prompt: '5 262143 70000 12 9 33 1 2 3 4 5 6 7 8 9 10 11' });
   const { tokens, logits } = state.text;
   assert.deepEqual([errors, tokens.length, [...logits.keys()]], [[], 17, [16]]);
   await until(() => tokens[16].logprob !== null);
   const ids = tokens.map(({ id }) => id);
-  const { data } = (await state.run.model.api.forward(ids)).logits;
+  const { data } = (await state.engine.model.api.forward(ids)).logits;
   assert.deepEqual(logits.get(16), data.slice(16 * V));
   for (const at of [1, 2, 16]) {
     const want = logprobOf(data.subarray((at - 1) * V, at * V), ids[at]);

@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url';
 import { load } from '../../web/lib/api/index.js';
 import { ruleOf } from '../../web/page/state/facts/sampler_options.js';
 import { following } from '../../web/page/state/facts/token_probabilities.js';
-import { createRun } from '../../web/page/state/calls/run.js';
+import { createCalls } from '../../web/page/state/calls/page_calls.js';
 import { initialState } from '../../web/page/state/store/state.js';
 import { nextOf } from '../../web/page/views/write/candidates.js';
 import { logitRow } from './helpers.js';
@@ -19,23 +19,23 @@ describe('the page and the engine', () => {
   const change = (patch) => {
     for (const [group, values] of Object.entries(patch)) Object.assign(state[group], values);
   };
-  const run = createRun({ state, set: change, subscribe() {} });
-  after(() => state.run.model?.api.dispose());
+  const calls = createCalls({ state, set: change, subscribe() {} });
+  after(() => state.engine.model?.api.dispose());
 
   /** What the page draws after a row of logits, and the engine's probabilities. */
   async function both(values, sampler) {
-    const { api } = state.run.model,
+    const { api } = state.engine.model,
       row = logitRow(api, values);
     change({ sampler: { topK: 0, topP: 1, temperature: 1, ...sampler } });
     state.text.logits.set(state.text.cursor, row);
-    await run.wantSampled(state.text.cursor, ruleOf(state.sampler));
+    await calls.wantSampled(state.text.cursor, ruleOf(state.sampler));
     return { page: following(state, values.length), engine: await api.distribution(row, ruleOf(state.sampler)) };
   }
 
   // The page computed the sampler itself: it dropped tokens that tie with the k-th, and stopped as soon as the sum of
   // probabilities reached p, where the engine stops above p.
   test('ties at the k-th place and a sum of exactly p give the probabilities of the engine', async () => {
-    await run.loadModel(stories, { name: 'a', address: 'a' });
+    await calls.loadModel(stories, { name: 'a', address: 'a' });
     for (const [values, sampler, drawable] of [
       [[3, 1, 2, 2, 2, 0], { topK: 2 }, 4],
       [[1, 1, 1, 1, -40], { topP: 0.5 }, 3],
@@ -58,16 +58,16 @@ describe('the page and the engine', () => {
   });
 
   test('the steps carry the probabilities of the sampler that drew them', async () => {
-    await run.setPrompt('Once upon a time');
-    run.setSampler({ temperature: 0.7, topK: 3, topP: 1 });
-    await run.step();
+    await calls.setPrompt('Once upon a time');
+    calls.setSampler({ temperature: 0.7, topK: 3, topP: 1 });
+    await calls.step();
     const position = state.text.tokens.length - 2;
     change({ text: { cursor: position } });
     state.text.logits.delete(position);
     const carried = following(state, 10).candidates;
     assert.equal(carried.filter(({ sampled }) => sampled > 0).length, 3);
-    await run.wantLogits(position);
-    await run.wantSampled(position, ruleOf(state.sampler));
+    await calls.wantLogits(position);
+    await calls.wantSampled(position, ruleOf(state.sampler));
     const exact = following(state, 10);
     carried.forEach(({ id, text, model, sampled }, i) => {
       assert.equal(exact.candidates[i].id, id);
@@ -75,7 +75,7 @@ describe('the page and the engine', () => {
       close(model, exact.candidates[i].model, 'model');
       close(sampled, exact.candidates[i].sampled, 'sampler');
     });
-    run.setSampler({ temperature: 0.9 });
+    calls.setSampler({ temperature: 0.9 });
     state.text.logits.delete(position);
     assert.ok(
       following(state, 10).candidates.every(({ sampled }) => sampled === null),

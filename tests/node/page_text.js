@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url';
 import { applicable, readAddress } from '../../web/page/state/place/address.js';
 import { followAddress } from '../../web/page/state/place/open_address.js';
 import { initialState } from '../../web/page/state/store/state.js';
-import { createRun } from '../../web/page/state/calls/run.js';
+import { createCalls } from '../../web/page/state/calls/page_calls.js';
 
 export const weights = fileURLToPath(new URL('../../weights/', import.meta.url));
 export const dates = {
@@ -18,7 +18,7 @@ export const stories = new Uint8Array(readFileSync(`${weights}stories-1m.gguf`))
 
 const all = [];
 after(() => {
-  for (const state of all) state.run.model?.api.dispose();
+  for (const state of all) state.engine.model?.api.dispose();
 });
 
 /** Put values into groups of the state. */
@@ -38,13 +38,13 @@ export function made(patch = {}) {
   };
   all.push(state);
   const store = { state, set, subscribe() {} };
-  return { state, store, errors, run: createRun(store) };
+  return { state, store, errors, calls: createCalls(store) };
 }
 
 /** A store with the small story model. */
 export async function withStories(patch) {
   const all = made(patch);
-  await all.run.loadModel(stories, { name: 'a', address: 'weights/stories-1m.gguf' });
+  await all.calls.loadModel(stories, { name: 'a', address: 'weights/stories-1m.gguf' });
   return all;
 }
 
@@ -70,13 +70,14 @@ export const CONFIG = { vocabSize: 256, dModel: 8, nLayers: 1, nHeads: 2, dFf: 8
 export async function opened(hash) {
   const asked = applicable(readAddress(hash));
   const there = made(asked.state);
-  if (asked.made) assert.ok(await there.run.make(asked.made.config, asked.made.seed, asked.opens), there.errors.join());
+  if (asked.made)
+    assert.ok(await there.calls.make(asked.made.config, asked.made.seed, asked.opens), there.errors.join());
   else
-    await there.run.loadModel(dates, {
+    await there.calls.loadModel(dates, {
       name: 'dates',
       address: 'weights/dates/',
       opens: { prompt: '', source: 'x', stack: 'cross', ...asked.opens },
     });
-  await followAddress(asked, there.store, there.run);
+  await followAddress(asked, there.store, there.calls);
   return there;
 }

@@ -76,9 +76,9 @@ test('what shows a claim is not opened when its model does not come', async (t) 
   Object.assign(globalThis, { document: { baseURI: 'https://page.test/' } });
   t.after(() => Reflect.deleteProperty(globalThis, 'document'));
   const opened = [];
-  const page = { run: { model: { address: 'weights/stories.gguf' } } },
-    run = { loadModel: async () => {}, answerSource: () => opened.push('text') };
-  await openPlace({ page: 'cross', model: 'weights/dates/' }, { page, run, set: (patch) => opened.push(patch) });
+  const page = { engine: { model: { address: 'weights/stories.gguf' } } },
+    calls = { loadModel: async () => {}, answerSource: () => opened.push('text') };
+  await openPlace({ page: 'cross', model: 'weights/dates/' }, { page, calls, set: (patch) => opened.push(patch) });
   assert.deepEqual(opened, []);
 });
 

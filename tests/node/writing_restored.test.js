@@ -15,9 +15,9 @@ import { CONFIG, branches, given, ids, made, opened, stories, withStories, writt
 // layers, and the stack was lost.
 test('the address of an encoder-decoder restores stack, head, key and source position', async () => {
   const config = { ...CONFIG, kind: 'encoder_decoder', nEncoderLayers: 3 };
-  const here = made({ text: { prompt: 'ab', source: 'one two three' }, run: { pace: 'fast', maxTokens: 4 } });
-  await here.run.make(config, 3);
-  await here.run.run();
+  const here = made({ text: { prompt: 'ab', source: 'one two three' }, engine: { pace: 'fast', maxTokens: 4 } });
+  await here.calls.make(config, 3);
+  await here.calls.write();
   for (const place of [
     { attention: { stack: 'encoder', head: { layer: 2, head: 1 }, key: 12 }, text: { sourceCursor: 4 } },
     { attention: { stack: 'cross', head: { layer: 0, head: 1 }, key: 11 }, text: { sourceCursor: 0 } },
@@ -53,9 +53,9 @@ test("the stack in an address is ignored when the address's model is not availab
 
 // The FFN of a model without any was switched off: every comparison failed with an unknown point.
 test('of the parts that an address switches off those are on that the model has not', async () => {
-  const { state, store, run } = made();
-  await run.make({ vocab_size: 64, d_model: 16, n_layers: 1, n_heads: 2, ffn: 'none' }, 1);
-  await followAddress(readAddress('#off=0.1,0.ffn,0.n3,7.0'), store, run);
+  const { state, store, calls } = made();
+  await calls.make({ vocab_size: 64, d_model: 16, n_layers: 1, n_heads: 2, ffn: 'none' }, 1);
+  await followAddress(readAddress('#off=0.1,0.ffn,0.n3,7.0'), store, calls);
   assert.deepEqual(state.attention.off, ['0.1']);
 });
 
@@ -71,15 +71,15 @@ test('counts in an address must be whole numbers', () => {
 // The prompt was cut to half of the context, as the button does for another model's prompt: the text continued from
 // another position.
 test('an address restores a prompt longer than half of the context for a model with random weights', async () => {
-  const here = made({ run: { pace: 'fast', maxTokens: 5 }, text: { prompt: 'a' } });
-  await here.run.make(CONFIG, 3);
-  await here.run.setPrompt('twenty letters and 5 more');
-  await here.run.run();
+  const here = made({ engine: { pace: 'fast', maxTokens: 5 }, text: { prompt: 'a' } });
+  await here.calls.make(CONFIG, 3);
+  await here.calls.setPrompt('twenty letters and 5 more');
+  await here.calls.write();
   const { state } = await opened(addressOf(here.state));
   assert.deepEqual(ids(state), ids(here.state));
   assert.deepEqual([state.text.prompt, written(state).length], ['twenty letters and 5 more', 5]);
   const longer = made({ text: { prompt: 'twenty letters and 5 more' } });
-  await longer.run.make(CONFIG, 3);
+  await longer.calls.make(CONFIG, 3);
   assert.equal(longer.state.text.prompt, 'twenty letters a', 'made by the button, it leaves room to write');
 });
 
@@ -90,25 +90,25 @@ test('a previous text is restored completely, also after further branches', asyn
     [10, 5],
     [5, 10],
   ]) {
-    const { state, run } = await withStories({ run: { pace: 'fast', maxTokens: 20 } });
-    await run.run();
+    const { state, calls } = await withStories({ engine: { pace: 'fast', maxTokens: 20 } });
+    await calls.write();
     const n = given(state).length;
     const texts = [];
     for (const at of [first, second]) {
       texts.push(ids(state));
-      await run.branch(n + at - 1, 300 + at);
+      await calls.branch(n + at - 1, 300 + at);
     }
     texts.push(ids(state));
     for (const i of [0, 1, 0, 1]) {
       const want = state.text.branches[i].tokens.map((t) => t.id);
-      await run.returnToBranch(i);
+      await calls.returnToBranch(i);
       assert.deepEqual(ids(state), want);
       assert.deepEqual(
         [want, ...branches(state)].map(String).sort(),
         texts.map(String).sort(),
         'the three that were written',
       );
-      const { logits } = await state.run.model.api.forward(want);
+      const { logits } = await state.engine.model.api.forward(want);
       state.text.tokens.slice(n).forEach((t, k) => {
         const p = logprobOf(row(logits, n + k - 1), t.id);
         assert.ok(Math.abs(t.logprob - p) < 1e-3, `token ${k} of text ${i}: ${t.logprob}, expected ${p}`);
@@ -118,48 +118,48 @@ test('a previous text is restored completely, also after further branches', asyn
 });
 
 test('a text that was branched inside its prompt is restored from its address', async () => {
-  const { state, run } = await withStories({ run: { pace: 'fast', maxTokens: 6 } });
-  await run.run();
+  const { state, calls } = await withStories({ engine: { pace: 'fast', maxTokens: 6 } });
+  await calls.write();
   const prompt = ids(state).slice(0, state.text.promptLength);
-  await run.branch(1, 300);
+  await calls.branch(1, 300);
   const branched = ids(state),
     asked = readAddress(addressOf(state));
   assert.deepEqual(branched.slice(0, 3), [...prompt.slice(0, 2), 300]);
   assert.ok(branched.length > 3 && prompt.length > 3);
-  await run.returnToBranch(0);
+  await calls.returnToBranch(0);
   assert.equal(readAddress(addressOf(state)).kept, undefined);
-  const other = made({ ...asked.state, run: { pace: 'fast' } });
-  await other.run.loadModel(stories, { name: 'a', address: 'weights/stories-1m.gguf' });
-  await followAddress(asked, other.store, other.run);
+  const other = made({ ...asked.state, engine: { pace: 'fast' } });
+  await other.calls.loadModel(stories, { name: 'a', address: 'weights/stories-1m.gguf' });
+  await followAddress(asked, other.store, other.calls);
   assert.deepEqual(ids(other.state), branched);
   assert.deepEqual(readAddress(addressOf(other.state)).ids, asked.ids);
-  other.run.rewind();
+  other.calls.rewind();
   await until(() => other.state.text.tokens.length === prompt.length);
   assert.deepEqual(ids(other.state), prompt);
 });
 
 // The prompt was still being read when the next text began: nothing was written.
 test('a text that was branched inside its prompt is written again from the prompt', async () => {
-  const { state, run } = await withStories({ run: { pace: 'fast', maxTokens: 6 } });
-  await run.run();
+  const { state, calls } = await withStories({ engine: { pace: 'fast', maxTokens: 6 } });
+  await calls.write();
   const whole = ids(state);
-  await run.branch(1, 300);
-  assert.equal(state.run.status, 'done');
-  await Promise.all([run.run(), run.run()]); // pressed twice
-  assert.deepEqual([ids(state), state.run.status], [whole, 'done']);
+  await calls.branch(1, 300);
+  assert.equal(state.engine.status, 'done');
+  await Promise.all([calls.write(), calls.write()]); // pressed twice
+  assert.deepEqual([ids(state), state.engine.status], [whole, 'done']);
 });
 
 test('an address selects the same token, of a text that goes on and of one whose next token is asked for', async () => {
-  const { state, run } = await withStories({ run: { pace: 'fast', maxTokens: 6 } });
+  const { state, calls } = await withStories({ engine: { pace: 'fast', maxTokens: 6 } });
   const opened = async (changes) => {
     const asked = readAddress(addressOf(state, changes)),
-      other = made({ ...asked.state, run: { pace: 'fast' } });
-    await other.run.loadModel(stories, { name: 'a', address: 'weights/stories-1m.gguf' });
-    await followAddress(asked, other.store, other.run);
+      other = made({ ...asked.state, engine: { pace: 'fast' } });
+    await other.calls.loadModel(stories, { name: 'a', address: 'weights/stories-1m.gguf' });
+    await followAddress(asked, other.store, other.calls);
     return other.state.text;
   };
   const assignment = { question: '', questions: [], concealed: ['next'] };
-  for (const write of [() => run.run(), () => run.branch(4, 300)]) {
+  for (const write of [() => calls.write(), () => calls.branch(4, 300)]) {
     await write();
     assert.equal((await opened()).cursor, state.text.cursor);
     const { cursor, tokens } = await opened({ assignment });
@@ -168,17 +168,17 @@ test('an address selects the same token, of a text that goes on and of one whose
 });
 
 test('a text and a prefix of it can be swapped, repeatedly', async () => {
-  const { state, run } = await withStories({ run: { pace: 'fast', maxTokens: 12 } });
-  await run.run();
+  const { state, calls } = await withStories({ engine: { pace: 'fast', maxTokens: 12 } });
+  await calls.write();
   const whole = ids(state),
     at = whole.length - 6;
-  state.run.pace = 'step';
-  for (const id of [300, whole[at]]) await run.branch(at - 1, id); // to another text and back
+  state.engine.pace = 'step';
+  for (const id of [300, whole[at]]) await calls.branch(at - 1, id); // to another text and back
   for (const [present, left] of [
     [whole, whole.slice(0, at + 1)],
     [whole.slice(0, at + 1), whole],
   ]) {
-    await run.returnToBranch(0);
+    await calls.returnToBranch(0);
     assert.deepEqual([ids(state), branches(state)], [present, [left, [...whole.slice(0, at), 300]]]);
     for (const b of state.text.branches) assert.ok(b.tokens[b.at], 'it is called after a token');
   }
@@ -186,7 +186,7 @@ test('a text and a prefix of it can be swapped, repeatedly', async () => {
 
 // An address that could not be opened was overwritten: reloading it opened another model.
 test('the page does not change its address before a model is loaded', async (t) => {
-  const { state, store, run } = made();
+  const { state, store, calls } = made();
   let heard;
   store.subscribe = (_, told) => {
     heard = told;
@@ -198,12 +198,12 @@ test('the page does not change its address before a model is loaded', async (t) 
   try {
     keepAddress(store);
     t.mock.timers.enable({ apis: ['setTimeout'] });
-    await run.loadModel(new Uint8Array([1, 2, 3]), { name: 'broken', address: 'weights/stories-1m.gguf' });
-    assert.equal(state.run.status, 'empty');
+    await calls.loadModel(new Uint8Array([1, 2, 3]), { name: 'broken', address: 'weights/stories-1m.gguf' });
+    assert.equal(state.engine.status, 'empty');
     heard();
     t.mock.timers.tick(1000);
     assert.deepEqual(put, []);
-    await run.loadModel(stories, { name: 'a', address: 'weights/stories-1m.gguf' });
+    await calls.loadModel(stories, { name: 'a', address: 'weights/stories-1m.gguf' });
     heard();
     t.mock.timers.tick(1000);
     assert.equal(put.length, 1);

@@ -8,7 +8,7 @@ import { observed } from './state/store/observed.js';
 import { keepOffline, savesData } from './state/place/offline.js';
 import { fontsBeforeView, openPage, takeAddress } from './state/place/opening.js';
 import { preparePrinting } from './state/place/printing.js';
-import { createRun } from './state/calls/run.js';
+import { createCalls } from './state/calls/page_calls.js';
 import { keepHeadInStack } from './state/calls/shown_attention.js';
 import { createStore } from './state/store/store.js';
 import { CLAIMS_CODE, VIEW_CODE } from './views/view_code.js';
@@ -21,7 +21,7 @@ store.set({ view: { theme: systemTheme() } });
 dark.addEventListener('change', () => {
   if (!document.documentElement.dataset.theme) store.set({ view: { theme: systemTheme() } });
 });
-const run = createRun(store);
+const calls = createCalls(store);
 keepHeadInStack(store);
 preparePrinting(store);
 const go = createNavigation(store);
@@ -33,9 +33,9 @@ const place = /** @type {HTMLElement} */ (document.querySelector('#page'));
 place.replaceChildren(); // the first line of index.html
 mount(App, {
   target: place,
-  context: contextOf({ page: observed(store), set: store.set, run, go, store }),
+  context: contextOf({ page: observed(store), set: store.set, calls, go, store }),
 });
-await openPage(store, run, asked);
+await openPage(store, calls, asked);
 
 // From here on the page opens without a network. No file is fetched twice at once. The labs are left to the service worker.
 const { labs: _, ...views } = VIEW_CODE;

@@ -145,7 +145,7 @@ export const NOTICE = {
 
 const PHASE = { download: say`Loading`, compile: say`Preparing the engine for`, load: say`Unpacking` };
 
-/** @param {NonNullable<import('../state/store/state.js').State['run']['progress']>} progress */
+/** @param {NonNullable<import('../state/store/state.js').State['engine']['progress']>} progress */
 export const progressSaid = ({ name, phase, loaded, total, bytesPerSecond, secondsLeft }) =>
   `${PHASE[phase] ?? say`Loading`} ${name}${loaded ? `, ${bytes(loaded)}${total ? say` of ${bytes(total)}` : ''}` : ''}` +
   (phase === 'download' && bytesPerSecond ? `, ${bytes(Math.round(bytesPerSecond))}/s` : '') +

@@ -66,30 +66,30 @@ export const CELL = {
 /** @type {Task} */
 export const TEMPERATURE = {
   label: (s) => say`Set the temperature to ${otherTemperature(s)}`,
-  act: ({ page, run }) => run.setSampler({ temperature: otherTemperature(page) }),
+  act: ({ page, calls }) => calls.setSampler({ temperature: otherTemperature(page) }),
   done: changed((s) => s.sampler.temperature),
 };
 /** @type {Task} */
 export const LONGER = {
   label: () => say`Write one more token`,
-  act: ({ run }) => run.step(),
+  act: ({ calls }) => calls.step(),
   done: (now, before) => now.text.tokens.length > before.text.tokens.length,
 };
 /** @type {Task} */
 export const OTHER_MODEL = {
   label: () => say`Choose another model`,
   act: ({ go }) => go('models'),
-  done: changed((s) => s.run.model),
+  done: changed((s) => s.engine.model),
 };
 /** @type {Task} */
 export const TRAINED = { ...OTHER_MODEL, label: () => say`Train on the text`, presses: '.train-choice .primary' };
 /** @type {Task} */
 export const SWITCHED = {
   label: () => say`Switch the chosen head off or on`,
-  act: ({ page, set, run }) => {
+  act: ({ page, set, calls }) => {
     const { attention } = page;
     const { layer, head } = attention.head;
-    if (page.run.status === 'running') run.stop(); // what is measured is a text at rest
+    if (page.engine.status === 'running') calls.stop(); // what is measured is a text at rest
     set({ attention: { off: toggled(attention.off, headKey(attention.stack, layer, head)) } });
   },
   done: changed((s) => s.attention.off.join()),

@@ -32,7 +32,7 @@ const PROMPTS = {
 };
 
 /** The prompt of a page, '' where the model reads no English stories. @param {string} id @param {State} s */
-export const exampleOf = (id, s) => (writesStories(s.run.model?.address) ? (PROMPTS[id] ?? '') : '');
+export const exampleOf = (id, s) => (writesStories(s.engine.model?.address) ? (PROMPTS[id] ?? '') : '');
 
 /** The head that has induction most, once habits are measured. @param {State} s */
 export function inductionHead(s) {

@@ -23,7 +23,8 @@ import { say } from '../state/base/language.js';
 export const TEXTBOOK = [...TO_ATTENTION, ...TO_TOKEN];
 
 /** The pages that the loaded model has. @param {State} s */
-export const pagesOf = (s) => (s.run.model ? TEXTBOOK.filter((page) => page.when?.(s.run.model?.config) ?? true) : []);
+export const pagesOf = (s) =>
+  s.engine.model ? TEXTBOOK.filter((page) => page.when?.(s.engine.model?.config) ?? true) : [];
 
 /** What the map has before any model is there: the pages of a decoder. */
 export const PAGES_OF_DECODER = TEXTBOOK.filter(({ id }) => id !== 'cross');

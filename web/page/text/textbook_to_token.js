@@ -109,7 +109,7 @@ export const TO_TOKEN = [
     when: (c) => predicts(c) && c.causal,
     paragraphs: (c, s) => [
       sentences([
-        say`Keys and values of earlier tokens never change, so they are cached: one more token costs one new row instead of reading the whole text again. Here that is ${int(c.nLayers * c.nKvHeads * keyValueBytes(c.dHead, s.run.model?.kvDtype))} bytes per token.`,
+        say`Keys and values of earlier tokens never change, so they are cached: one more token costs one new row instead of reading the whole text again. Here that is ${int(c.nLayers * c.nKvHeads * keyValueBytes(c.dHead, s.engine.model?.kvDtype))} bytes per token.`,
         hasTwoStacks(c) && say`Each token of the source takes as much, once.`,
         say`While the model writes, the cache is the green part of the map.`,
       ]),
@@ -124,7 +124,7 @@ export const TO_TOKEN = [
     view: 'count',
     at: '.parameters',
     paragraphs: (c, s) => [
-      say`Each row of the table counts one component from the sizes of the model; the sum is compared with the file. ${percent((s.run.model?.parameters.rows ?? []).filter((r) => r.component === 'ffn').reduce((n, r) => n + r.count, 0) / (s.run.model?.parameters.total ?? 1))} of all parameters are in the feed-forward networks.`,
+      say`Each row of the table counts one component from the sizes of the model; the sum is compared with the file. ${percent((s.engine.model?.parameters.rows ?? []).filter((r) => r.component === 'ffn').reduce((n, r) => n + r.count, 0) / (s.engine.model?.parameters.total ?? 1))} of all parameters are in the feed-forward networks.`,
     ],
     task: { words: say`Compare the shares.`, ...OTHER_MODEL },
     question: () =>

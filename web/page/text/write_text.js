@@ -89,14 +89,14 @@ export const pausedSaid = (written, speed) => say`Paused after ${tokensSaid(writ
 export const endedSaid = (reason) => (written, speed) =>
   say`Stopped after ${tokensSaid(written)}: ${REASON[reason] ?? reason}${speedSaid(speed)}`;
 
-/** Why a text ends, by its reason. @type {Record<string, (run: import('../state/store/state.js').State['run']) => string>} */
+/** Why a text ends, by its reason. @type {Record<string, (engine: import('../state/store/state.js').State['engine']) => string>} */
 const ENDS = {
   contextFull: ({ model }) => say`Stopped: the context of ${int(model?.config.contextLength)} tokens is full.`,
   maxTokens: ({ maxTokens }) => say`Stopped at max tokens, ${int(maxTokens)}.`,
   eos: () => say`The model ended the text.`,
 };
-/** The same beside the text, '' where it may go on. @param {import('../state/store/state.js').State['run']} run */
-export const ended = (run) => (run.status === 'done' && ENDS[run.stopReason]?.(run)) || '';
+/** The same beside the text, '' where it may go on. @param {import('../state/store/state.js').State['engine']} engine */
+export const ended = (engine) => (engine.status === 'done' && ENDS[engine.stopReason]?.(engine)) || '';
 
 /**
  * A token in one line.
@@ -164,7 +164,7 @@ export const PROMPT = {
   sources: say`Examples`,
 };
 
-/** @param {import('../state/store/state.js').State['run']['status']} status */
+/** @param {import('../state/store/state.js').State['engine']['status']} status */
 export const goSaid = (status, written) =>
   status === 'paused' && written ? say`Continue` : status === 'done' ? say`Run again` : say`Run`;
 

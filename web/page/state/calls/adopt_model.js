@@ -39,8 +39,8 @@ function plainOpening({ text: { prompt }, sampler: { temperature } }, { opens },
 }
 
 /** The values of an opening that the visitor has not set already. @param {Runtime} runtime @param {any} opens */
-const unset = ({ state: { run } }, opens) =>
-  opens && Object.fromEntries(Object.entries(opens).filter(([key]) => run.model || !run.setBefore.has(key)));
+const unset = ({ state: { engine } }, opens) =>
+  opens && Object.fromEntries(Object.entries(opens).filter(([key]) => engine.model || !engine.setBefore.has(key)));
 
 /**
  * What a model made here begins with: it has no token to begin with, and reads bytes: half of its context is left to
@@ -89,7 +89,7 @@ const described = (api, points, about) => ({
  * @returns {import('../store/store.js').Patch}
  */
 const began = (api, points, about, opens, head) => ({
-  run: {
+  engine: {
     model: described(api, points, about),
     adapter: null,
     memory: api.memory,
@@ -134,7 +134,7 @@ export async function adoptModel(runtime, api, about, loading) {
   await runtime.close();
   if (runtime.loading !== loading) return api.dispose();
   // from here on nothing is waited for: another may be on its way to this place
-  const old = state.run.model;
+  const old = state.engine.model;
   // what was typed stays among models of a kind
   const another = !old || old.config.kind !== api.config.kind;
   const opens = another
@@ -148,7 +148,7 @@ export async function adoptModel(runtime, api, about, loading) {
   setSpecialTokens(api.special);
   const first = shown ?? { layer: Math.min(layer, nLayers - 1), head: Math.min(head, nHeads - 1) };
   set(began(api, points, about, opens, first));
-  set({ run: { weights: state.run.weights + 1 }, attention: { headChosen: !!shown } });
+  set({ engine: { weights: state.engine.weights + 1 }, attention: { headChosen: !!shown } });
   old?.api.dispose();
   if (opens)
     set({

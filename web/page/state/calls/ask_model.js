@@ -42,7 +42,7 @@ async function readLogits(runtime, position, turn) {
   await prepare(kept, runtime.state.sampler.temperature, yielder());
   if (turn !== runtime.turn) return;
   logits.set(position, kept);
-  runtime.set({ text: { logits }, run: { memory: api.memory } });
+  runtime.set({ text: { logits }, engine: { memory: api.memory } });
 }
 
 /**
@@ -53,7 +53,7 @@ async function readLogits(runtime, position, turn) {
  */
 export async function wantLogits(runtime, position) {
   const { turn } = runtime;
-  if (runtime.state.run.model?.config.kind === 'encoder') return;
+  if (runtime.state.engine.model?.config.kind === 'encoder') return;
   runtime.questions = runtime.questions
     .then(() => readLogits(runtime, position, turn))
     .catch((error) => {

@@ -40,7 +40,7 @@ const bytesOf = ({ nHeads }, n) => 4 * nHeads * n * n;
 export function capturedPoints(runtime) {
   const { config, counted } = runtime.loaded();
   const eachOnce = config.kind === 'decoder' && config.causal !== false; // without the mask every row changes
-  if (runtime.state.run.pace !== 'fast' || !eachOnce || counted > SMALL) return [PATTERNS];
+  if (runtime.state.engine.pace !== 'fast' || !eachOnce || counted > SMALL) return [PATTERNS];
   return shownLayers(runtime).map((layer) => patternOf(config, layer));
 }
 
@@ -90,7 +90,7 @@ function keepLogits({ state, set }, out, length) {
   set({ text: { logits, tokens }, attention: { patterns } });
 }
 
-const running = (/** @type {Runtime} */ { state }) => state.run.status === 'running';
+const running = (/** @type {Runtime} */ { state }) => state.engine.status === 'running';
 
 /**
  * Passes over the first n tokens for the rows that these layers lack, as many layers in one as the budget allows.
@@ -151,10 +151,10 @@ export async function wantRows(runtime) {
 /** Read the rows of layers that were not captured, after the text has come to rest; of a long text those shown.
  * @param {Runtime} runtime */
 export async function readAtRest(runtime) {
-  const { text, attention, run } = runtime.state;
+  const { text, attention, engine } = runtime.state;
   const n = text.tokens.length - 1;
-  if (running(runtime) || !attention.patterns?.causal || !run.model || attention.patterns.length >= n) return;
-  const all = (bytesOf(run.model.config, n) / 2) * run.model.config.nLayers < PATTERN_BUDGET;
+  if (running(runtime) || !attention.patterns?.causal || !engine.model || attention.patterns.length >= n) return;
+  const all = (bytesOf(engine.model.config, n) / 2) * engine.model.config.nLayers < PATTERN_BUDGET;
   await readOnce(runtime, n, all ? everyLayer(runtime) : shownLayers(runtime), () => !running(runtime));
 }
 

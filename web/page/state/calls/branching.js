@@ -7,7 +7,7 @@ import { setPrompt } from './read_prompt.js';
 import { cut } from './rewinding.js';
 import { wantRows } from './attention_rows.js';
 import { spell } from './ids_and_texts.js';
-import { run } from './writing.js';
+import { write } from './writing.js';
 
 /** @typedef {import('../store/runtime.js').Runtime} Runtime */
 
@@ -59,9 +59,9 @@ export async function branch(runtime, position, id) {
   });
   set({
     text: { tokens, branches, cursor: position, follow: true, pure: false },
-    run: { status: 'paused', stopReason: '' },
+    engine: { status: 'paused', stopReason: '' },
   });
-  if (state.run.pace !== 'step') await run(runtime);
+  if (state.engine.pace !== 'step') await write(runtime);
 }
 
 /**
@@ -98,7 +98,7 @@ export async function returnToBranch(runtime, i) {
   tokens.push(...old.slice(at));
   runtime.set({
     text: { tokens, branches, cursor: at - 1, follow: false },
-    run: { status: 'paused', stopReason: '' },
+    engine: { status: 'paused', stopReason: '' },
   });
   await wantRows(runtime);
 }
@@ -125,7 +125,7 @@ export async function restore(runtime, ids, kept = runtime.state.text.tokens.len
   interrupt(runtime);
   cut(runtime, kept);
   tokens.push(...ids.map((id) => ({ id, text: words.get(id) ?? '', given: false, logprob: null, top: null })));
-  set({ text: { tokens, pure: false }, run: { status: 'paused' } });
+  set({ text: { tokens, pure: false }, engine: { status: 'paused' } });
   await wantRows(runtime);
   set({ text: { cursor: tokens.length - 2 } });
 }

@@ -38,7 +38,7 @@ export async function costsOf(runtime, ids, editSets, signal) {
  * @param {any} [api]           another model than the loaded one
  * @returns {AsyncIterable<{ id: number, text: string }>}
  */
-export const writing = (runtime, ids, options, api = runtime.model()) =>
+export const generate = (runtime, ids, options, api = runtime.model()) =>
   api.generate(ids, { ...runtime.reads(), ...options });
 
 /** The continuation of these ids with some parts changed, greedy unless a sampler is given.
@@ -48,7 +48,7 @@ export const writing = (runtime, ids, options, api = runtime.model()) =>
  * @param {object} [sampler] */
 export async function continuation(runtime, ids, edits, maxTokens, signal, api, sampler = { temperature: 0 }) {
   const steps = [];
-  for await (const { id, text } of writing(runtime, ids, { ...sampler, maxTokens, edits, signal }, api))
+  for await (const { id, text } of generate(runtime, ids, { ...sampler, maxTokens, edits, signal }, api))
     steps.push({ id, text });
   return steps;
 }
@@ -78,7 +78,7 @@ export const attribution = /** @type {typeof asked<import('glassformer').Attribu
  */
 export async function without(runtime, switches, signal) {
   const { made, source, options } = runtime.loaded(),
-    { adapter } = runtime.state.run;
+    { adapter } = runtime.state.engine;
   const off = Object.fromEntries(switches.map((name) => [name, false]));
   const model = await (made
     ? create({ ...made.config, ...off }, { seed: made.seed, signal })

@@ -24,13 +24,13 @@ export function habitOf(scores) {
  */
 export async function wantHabits(runtime) {
   const { config, api } = runtime.loaded();
-  const { run, attention } = runtime.state,
-    { weights } = run;
+  const { engine, attention } = runtime.state,
+    { weights } = engine;
   if (attention.habitsFor === weights || config.kind !== 'decoder' || config.causal === false || config.vocabSize < 3)
     return;
   runtime.set({ attention: { habitsFor: weights } });
   const scores = await api.headScores().catch(() => null); // it is gone
-  if (!scores || weights !== run.weights) return;
+  if (!scores || weights !== engine.weights) return;
   const habits = scores.map((/** @type {any[]} */ heads) =>
     heads.map(({ previous, first, self, duplicate, induction }) => ({
       previous,

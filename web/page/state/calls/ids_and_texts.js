@@ -59,7 +59,7 @@ export async function textsOf(runtime, ids) {
     return (await api.tokens(ids)).map((/** @type {{text: string}} */ { text }) => text);
   } catch (error) {
     if (!wordless(error)) throw error;
-    const { model } = runtime.state.run;
+    const { model } = runtime.state.engine;
     if (model && model.api === api) model.wordless = true;
     return ids.map(() => '');
   }
@@ -86,7 +86,7 @@ export function spell(runtime, ids) {
 /** @param {Runtime} runtime @param {number[]} ids */
 async function learn({ state, set, fail }, ids) {
   const { words } = state.text,
-    { model } = state.run;
+    { model } = state.engine;
   const missing = ids.filter((id) => !words.has(id));
   if (!missing.length || !model) return;
   try {

@@ -3,7 +3,7 @@ import { say } from '../base/language.js';
 import { countParameters, create, load } from 'glassformer';
 import { adoptModel } from './adopt_model.js';
 import { keepRun } from './branching.js';
-import { run } from './writing.js';
+import { write } from './writing.js';
 
 /** @typedef {import('../store/runtime.js').Runtime} Runtime */
 
@@ -19,7 +19,7 @@ function begin(runtime) {
 function end(runtime, loading) {
   if (runtime.loading !== loading) return;
   runtime.loading = null;
-  runtime.set({ run: { progress: null } });
+  runtime.set({ engine: { progress: null } });
 }
 
 /** Break off the model on its way. @param {Runtime} runtime */
@@ -38,9 +38,9 @@ export async function loadModel(runtime, source, about) {
   const { state, set } = runtime;
   const loading = begin(runtime);
   let fileBytes = about.fileBytes ?? null;
-  const { status, model } = state.run;
+  const { status, model } = state.engine;
   set({
-    run: {
+    engine: {
       progress: { name: about.name, phase: 'download', loaded: 0, total: fileBytes },
       missingKeys: null,
       ...(!model && { status: 'loading' }),
@@ -54,7 +54,7 @@ export async function loadModel(runtime, source, about) {
       ...(about.fetch && { fetch: about.fetch }),
       onProgress(p) {
         if (p.phase === 'download' && p.total) fileBytes = p.total;
-        if (runtime.loading === loading) set({ run: { progress: { ...p, name: about.name } } });
+        if (runtime.loading === loading) set({ engine: { progress: { ...p, name: about.name } } });
       },
     });
     if (runtime.loading !== loading) return api.dispose();
@@ -66,8 +66,8 @@ export async function loadModel(runtime, source, about) {
     runtime.fail(error);
     const { keys } = /** @type {import('glassformer').GlassformerError} */ (error);
     set({
-      run: {
-        status: state.run.model ? state.run.status : status === 'loading' ? 'empty' : status,
+      engine: {
+        status: state.engine.model ? state.engine.status : status === 'loading' ? 'empty' : status,
         missingKeys: keys ? { keys, source, about } : null,
       },
     });
@@ -79,14 +79,14 @@ export async function loadModel(runtime, source, about) {
 /** Download the model that was offered, and let it write in the place of this one, whose text is kept.
  * @param {Runtime} runtime */
 export async function takeOffer(runtime) {
-  const { offer } = runtime.state.run;
+  const { offer } = runtime.state.engine;
   if (!offer) return;
   if (runtime.model()) keepRun(runtime);
-  runtime.set({ run: { offer: null } });
+  runtime.set({ engine: { offer: null } });
   const { file, name, opens } = offer;
   await loadModel(runtime, new URL(file, document.baseURI), { name, address: file, opens });
-  if (runtime.state.run.model?.address === file) await run(runtime);
-  else if (runtime.state.view.error) runtime.set({ run: { offer } });
+  if (runtime.state.engine.model?.address === file) await write(runtime);
+  else if (runtime.state.view.error) runtime.set({ engine: { offer } });
 }
 
 /** Make a model with random weights and put it in the place of this one.
@@ -96,7 +96,7 @@ export async function make(runtime, config, seed = runtime.state.sampler.seed, a
   const loading = begin(runtime);
   runtime.set({
     view: { error: '' },
-    run: { progress: { name: 'random weights', phase: 'load', loaded: 0, total: null } },
+    engine: { progress: { name: 'random weights', phase: 'load', loaded: 0, total: null } },
   });
   try {
     const { total } = countParameters(config);

@@ -7,7 +7,7 @@ import { setPrompt } from './read_prompt.js';
 /**
  * How many of its last tokens are kept when a prompt is cut: the start token and the text to write need the rest of the
  * context.
- * @param {import('../store/state.js').State['run']} run
+ * @param {import('../store/state.js').State['engine']} engine
  */
 export const keptOf = ({ model, maxTokens }) => {
   const { contextLength } = model?.api ?? { contextLength: 0 };
@@ -16,11 +16,11 @@ export const keptOf = ({ model, maxTokens }) => {
 
 /** Cuts the prompt that is too long to its end, and reads it. @param {Runtime} runtime */
 export async function cutPrompt(runtime) {
-  const { text, run } = runtime.state;
+  const { text, engine } = runtime.state;
   if (!text.over) return;
   const end = text.prompt.slice(-LETTERS * runtime.model().contextLength);
   const ids = await idsOf(runtime, end, { addSpecialTokens: false });
-  const kept = ids.slice(-keptOf(run));
+  const kept = ids.slice(-keptOf(engine));
   const texts = await textsOf(runtime, kept);
   await setPrompt(runtime, runtime.loaded().wordless ? kept.join(' ') : texts.join('').trimStart());
 }

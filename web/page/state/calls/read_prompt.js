@@ -24,7 +24,7 @@ const given = (ids, words) => ids.map((id, i) => ({ id, text: words[i], given: t
 export async function setSource(runtime, source) {
   runtime.set({ text: { source } });
   if (!runtime.model()) {
-    runtime.state.run.setBefore.add('source');
+    runtime.state.engine.setBefore.add('source');
     return;
   }
   await setPrompt(runtime, runtime.state.text.prompt);
@@ -48,7 +48,7 @@ async function readPrompt(runtime, prompt) {
   const current = () => turn === runtime.turn;
   runtime.set({ text: { prompt, unread: false, over: null } });
   if (!runtime.model()) {
-    runtime.state.run.setBefore.add('prompt');
+    runtime.state.engine.setBefore.add('prompt');
     return;
   }
   await runtime.close();
@@ -178,7 +178,7 @@ async function begin(runtime, tokens, sourceTokens, pass) {
     text: {
       tokens,
       promptLength: tokens.length,
-      pure: !state.run.adapter,
+      pure: !state.engine.adapter,
       cursor: blank < 0 ? tokens.length - 1 : blank,
       follow: true,
       logits,
@@ -187,10 +187,10 @@ async function begin(runtime, tokens, sourceTokens, pass) {
       sourceCursor: Math.max(0, sourceTokens.length - 1),
     },
     attention: { patterns, otherPatterns, head, headChosen: headChosen || tokens.length > 0, key: null, hover: null },
-    run: {
+    engine: {
       status: 'ready',
       stopReason: '',
-      speed: { ...state.run.speed, prefillMs: pass?.ms ?? state.run.speed.prefillMs },
+      speed: { ...state.engine.speed, prefillMs: pass?.ms ?? state.engine.speed.prefillMs },
     },
     view: { error: '' },
   });

@@ -28,5 +28,8 @@ export function rewind(runtime) {
     runtime,
     tokens.findIndex((t) => !t.given),
   );
-  runtime.set({ run: { status: 'ready', stopReason: '' }, text: { branches: [], pure: !runtime.state.run.adapter } });
+  runtime.set({
+    engine: { status: 'ready', stopReason: '' },
+    text: { branches: [], pure: !runtime.state.engine.adapter },
+  });
 }

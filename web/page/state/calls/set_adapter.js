@@ -39,7 +39,7 @@ export async function setAdapter(runtime, adapter) {
   if (adapter) adapter.number ??= await api.addAdapter(adapter.files);
   const ms = await switched(runtime, api, adapter?.number ?? null);
   // what was answered about the text is asked again
-  runtime.set({ run: { adapter, weights: runtime.state.run.weights + 1 }, attention: { habits: null } });
+  runtime.set({ engine: { adapter, weights: runtime.state.engine.weights + 1 }, attention: { habits: null } });
   await setPrompt(runtime, runtime.state.text.prompt);
   return ms;
 }

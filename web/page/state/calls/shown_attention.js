@@ -7,7 +7,7 @@ import { blockPoint } from '../facts/hook_points.js';
 /** What the panels of attention show: the rows of the chosen stack, whose queries and keys they are, and which query is
  * selected. @param {import('../store/state.js').State} s */
 export function shownAttention(s) {
-  const { config } = s.run.model ?? {};
+  const { config } = s.engine.model ?? {};
   const encoder = s.attention.stack === 'encoder';
   const { layer } = s.attention.head;
   const block = encoder ? `encoder.${layer}` : blockPoint(config ?? {}, layer);
@@ -32,8 +32,8 @@ export function keepHeadInStack({ state, set, subscribe }) {
   const check = () => {
     const { layers, heads } = shownAttention(state);
     const { layer, head } = state.attention.head;
-    if (state.run.model && (layer >= layers || head >= heads))
+    if (state.engine.model && (layer >= layers || head >= heads))
       set({ attention: { head: { layer: Math.min(layer, layers - 1), head: Math.min(head, heads - 1) } } });
   };
-  for (const key of ['run.model', 'attention.stack', 'attention.head']) subscribe(key, check);
+  for (const key of ['engine.model', 'attention.stack', 'attention.head']) subscribe(key, check);
 }

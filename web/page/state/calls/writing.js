@@ -36,7 +36,7 @@ function readMemory(runtime) {
   const api = runtime.model();
   void renewedMemory(api).then(
     (memory) => {
-      if (api === runtime.model()) runtime.set({ run: { memory } });
+      if (api === runtime.model()) runtime.set({ engine: { memory } });
     },
     () => {},
   );
@@ -76,16 +76,16 @@ function take(runtime, step, first) {
 /** The mean time of the newest steps. @param {Runtime} runtime */
 function measureSpeed({ state, set, recent }) {
   const ms = stepMs(recent);
-  if (ms) set({ run: { speed: { ...state.run.speed, msPerToken: ms, tokensPerSecond: 1000 / ms } } });
+  if (ms) set({ engine: { speed: { ...state.engine.speed, msPerToken: ms, tokensPerSecond: 1000 / ms } } });
 }
 
 /** The generator has come to its end. @param {Runtime} runtime @param {import('../store/runtime.js').Summary} summary */
 function end(runtime, { stopReason, tokensPerSecond }) {
   runtime.generator = null;
   measureSpeed(runtime);
-  const { speed } = runtime.state.run;
+  const { speed } = runtime.state.engine;
   runtime.set({
-    run: {
+    engine: {
       status: 'done',
       stopReason,
       speed: { ...speed, tokensPerSecond: tokensPerSecond || speed.tokensPerSecond },
@@ -101,11 +101,11 @@ function end(runtime, { stopReason, tokensPerSecond }) {
 async function advance(runtime) {
   const { state, turn } = runtime;
   const written = state.text.tokens.filter((t) => !t.given).length;
-  if (written >= state.run.maxTokens) {
+  if (written >= state.engine.maxTokens) {
     // counted here: the limit may be moved while a generator is open
     void runtime.close();
     measureSpeed(runtime);
-    runtime.set({ run: { status: 'done', stopReason: 'maxTokens' } });
+    runtime.set({ engine: { status: 'done', stopReason: 'maxTokens' } });
     return false;
   }
   const source = runtime.generator ?? open(runtime);
@@ -129,24 +129,24 @@ async function advance(runtime) {
   return true;
 }
 
-const stepwise = (/** @type {Runtime} */ { state }) => state.run.pace === 'step';
+const stepwise = (/** @type {Runtime} */ { state }) => state.engine.pace === 'step';
 
 /**
  * Wait for the prompt; one that could not be read is tried again, which tells why. A text that has ended starts again
  * from it. Nothing is written while a link for a class hides what follows.
  * @param {Runtime} runtime
- * @param {boolean} [asked]  see run
+ * @param {boolean} [asked]  see write
  * @returns whether the model may write
  */
 async function ready(runtime, asked = false) {
   if (!asked && hides(runtime.state.view, 'next')) return false;
   const { prompt } = runtime.state.text;
-  if (runtime.state.run.status === 'done') rewind(runtime); // may read the prompt
+  if (runtime.state.engine.status === 'done') rewind(runtime); // may read the prompt
   do await runtime.reading;
   while (runtime.reading); // another has taken its place
   if (runtime.state.text.prompt !== prompt) return false; // it was refused, the text before it is not continued
   if (runtime.state.text.unread) await setPrompt(runtime, prompt);
-  const { model } = runtime.state.run;
+  const { model } = runtime.state.engine;
   return !runtime.running && !runtime.state.text.unread && !!model && model.config.kind !== 'encoder';
 }
 
@@ -159,7 +159,7 @@ async function ready(runtime, asked = false) {
 async function reading(runtime, work) {
   const reader = ++runtime.readers;
   runtime.running = true;
-  runtime.set({ run: { status: 'running', stopReason: '' }, text: { follow: true }, view: { error: '' } });
+  runtime.set({ engine: { status: 'running', stopReason: '' }, text: { follow: true }, view: { error: '' } });
   try {
     await work(() => runtime.running && reader === runtime.readers);
   } catch (error) {
@@ -171,13 +171,13 @@ async function reading(runtime, work) {
 /** Stop writing; what is written stays, and Run goes on from it. @param {Runtime} runtime */
 export function stop(runtime) {
   runtime.running = false;
-  if (runtime.state.run.status !== 'running') return;
+  if (runtime.state.engine.status !== 'running') return;
   measureSpeed(runtime);
-  runtime.set({ run: { status: 'paused' } });
+  runtime.set({ engine: { status: 'paused' } });
 }
 
 /** Write on until something stops it. @param {Runtime} runtime @param {boolean} [asked]  by an address, also where it hides what follows */
-export async function run(runtime, asked) {
+export async function write(runtime, asked) {
   if (!(await ready(runtime, asked))) return;
   if (stepwise(runtime)) return writeOne(runtime);
   const start = performance.now();
@@ -187,7 +187,7 @@ export async function run(runtime, asked) {
     const rest = yielder();
     while (current() && (await advance(runtime))) {
       const now = performance.now();
-      if (runtime.state.run.pace === 'reading') {
+      if (runtime.state.engine.pace === 'reading') {
         due = Math.max(now, due + READING_MS);
         await pause(due - now);
       } else {
@@ -205,8 +205,8 @@ export async function run(runtime, asked) {
 
 /** Lets an encoder-decoder write what it makes of its source. @param {Runtime} runtime */
 export async function answerSource(runtime) {
-  const { text, run: now } = runtime.state;
-  if (runtime.twoStacks() && text.source && now.status === 'ready') await run(runtime);
+  const { text, engine } = runtime.state;
+  if (runtime.twoStacks() && text.source && engine.status === 'ready') await write(runtime);
 }
 
 /** Write one token. @param {Runtime} runtime */
@@ -225,13 +225,13 @@ async function writeOne(runtime) {
 export function setSampler(runtime, patch) {
   const { state, set } = runtime;
   set({ sampler: patch });
-  if (!runtime.model()) for (const key of Object.keys(patch)) state.run.setBefore.add(key);
+  if (!runtime.model()) for (const key of Object.keys(patch)) state.engine.setBefore.add(key);
   if (state.text.tokens.some((t) => !t.given)) set({ text: { pure: false } });
   if (!runtime.generator) return;
   // The open generator was started under the old rule: the next token comes from a new one.
   const was = runtime.running;
   void runtime.close();
   if (!was) return;
-  set({ run: { status: 'paused' } });
-  void run(runtime);
+  set({ engine: { status: 'paused' } });
+  void write(runtime);
 }

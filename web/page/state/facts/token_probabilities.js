@@ -15,7 +15,7 @@ import { likeliest, sumAt, summed } from '../../../draw/likelihood.js';
  * @property {number | null} softmax  probability of the logits divided by the temperature
  * @property {number | null} sampled  and after top-k and top-p; null where it is not known
  */
-/** @typedef {Pick<import('../store/state.js').State, 'text' | 'sampler'> & { run: { model: { config: any } | null } }} Shown */
+/** @typedef {Pick<import('../store/state.js').State, 'text' | 'sampler'> & { engine: { model: { config: any } | null } }} Shown */
 
 /**
  * The probabilities of logits that are divided by a temperature.
@@ -34,7 +34,7 @@ function divided(logits, temperature) {
 
 /** The token that stands where the candidates might. An encoder's candidates belong at the selected place itself.
  * @param {Shown} s */
-export const drawnOf = ({ text, run }) => text.tokens[text.cursor + (fillsBlanks(run.model?.config) ? 0 : 1)];
+export const drawnOf = ({ text, engine }) => text.tokens[text.cursor + (fillsBlanks(engine.model?.config) ? 0 : 1)];
 
 /**
  * Candidates of a row of logits, with what the engine has answered about it.

@@ -51,7 +51,7 @@ function stateOf(q, hash) {
   return {
     text: { ...(prompt !== null && { prompt }), ...(source !== null && { source }) },
     sampler: Object.fromEntries(SAMPLER_OPTIONS.map(([name, option]) => [name, optionIn(q, option)])),
-    run: { ...(pace && { pace }) },
+    engine: { ...(pace && { pace }) },
     view: {
       id: viewOf(hash),
       learn: q.get('learn') ?? '',
@@ -157,10 +157,10 @@ const OPEN = ['lang', 'view', 'learn', 'present', 'lab', 'size', 'preset', 'ask'
  * @param {import('../store/state.js').State} state
  * @param {Partial<import('../store/state.js').State['view']>} [changes]  of what is open
  */
-export function addressOf({ view, text, sampler, attention, run }, changes) {
+export function addressOf({ view, text, sampler, attention, engine }, changes) {
   const { id, learn, lab, labSize, preset, features, assignment, ...more } = { ...view, ...changes };
   const { openStage, unit, present, language } = more;
-  const { model } = run;
+  const { model } = engine;
   const q = new URLSearchParams();
   if (changes?.language || language !== 'en') q.set('lang', language);
   if (id !== 'write') q.set('view', id);

@@ -58,7 +58,7 @@ const HELD = {
   text: ['prompt', 'source', 'tokens', 'cursor', 'sourceCursor'],
   sampler: Object.keys(SAMPLER),
   attention: ['stack', 'head', 'key', 'stage', 'zoom', 'off'],
-  run: ['status', 'model'],
+  engine: ['status', 'model'],
 };
 
 /**
@@ -70,7 +70,7 @@ export function keepAddress({ state, subscribe }) {
   let timer;
   const write = () => {
     clearTimeout(timer);
-    if (!state.run.model || state.run.status === 'running') return;
+    if (!state.engine.model || state.engine.status === 'running') return;
     timer = setTimeout(() => {
       if (!leaving) history.replaceState(OWN_ENTRY, '', addressOf(state));
     }, 300);

@@ -6,16 +6,16 @@ import { partOf } from '../facts/switchable_parts.js';
  * Write the text that was asked for.
  * @param {ReturnType<typeof import('./address.js').readAddress>} asked
  * @param {import('../store/store.js').Store} store
- * @param {import('../calls/run.js').Run} run
+ * @param {import('../calls/page_calls.js').Calls} calls
  */
-async function writeAgain({ ids, kept, written }, { state, set }, run) {
-  if (ids?.length) return run.restore(ids, kept || undefined);
+async function writeAgain({ ids, kept, written }, { state, set }, calls) {
+  if (ids?.length) return calls.restore(ids, kept || undefined);
   if (!written) return;
-  const { pace, maxTokens } = state.run;
-  set({ run: { pace: 'fast', maxTokens: written } });
-  await run.run(true);
-  set({ run: { pace, maxTokens } });
-  if (state.run.stopReason === 'maxTokens') set({ run: { status: 'paused', stopReason: '' } }); // that limit was the address's
+  const { pace, maxTokens } = state.engine;
+  set({ engine: { pace: 'fast', maxTokens: written } });
+  await calls.write(true);
+  set({ engine: { pace, maxTokens } });
+  if (state.engine.stopReason === 'maxTokens') set({ engine: { status: 'paused', stopReason: '' } }); // that limit was the address's
 }
 
 /**
@@ -23,17 +23,17 @@ async function writeAgain({ ids, kept, written }, { state, set }, run) {
  * was typed meanwhile.
  * @param {ReturnType<typeof import('./address.js').readAddress>} asked
  * @param {import('../store/store.js').Store} store
- * @param {import('../calls/run.js').Run} run
+ * @param {import('../calls/page_calls.js').Calls} calls
  */
-export async function followAddress(asked, store, run) {
+export async function followAddress(asked, store, calls) {
   const { state } = store,
-    { model } = state.run;
+    { model } = state.engine;
   if (!model) return;
   const { prompt = state.text.prompt, source = state.text.source } = asked.opens;
   if (prompt !== state.text.prompt || source !== state.text.source)
     asked = { ...asked, ids: null, written: undefined, at: undefined, sourceAt: undefined, key: undefined };
-  await writeAgain(asked, store, run);
-  if (state.run.model !== model) return; // another was chosen
+  await writeAgain(asked, store, calls);
+  if (state.engine.model !== model) return; // another was chosen
   const { head, at, sourceAt, key, stage, zoom } = asked;
   const stack = asked.stack && model.config.kind === 'encoder_decoder' ? asked.stack : state.attention.stack;
   const { layers, heads, keys } = shownAttention({ ...state, attention: { ...state.attention, stack } });

@@ -9,7 +9,7 @@ import { pause } from '../base/yielding.js';
 import { savesData } from './offline.js';
 
 /** @typedef {import('../store/store.js').Store} Store */
-/** @typedef {import('../calls/run.js').Run} Run */
+/** @typedef {import('../calls/page_calls.js').Calls} Calls */
 
 /**
  * The response to the request for the first model that the page's head has sent already (vite.config.js).
@@ -73,13 +73,13 @@ const LARGER = SHIPPED.find((m) => m.better) ?? null;
  */
 function offerLarger({ state, set, subscribe }) {
   if (recall('offered') || savesData() || matchMedia('(max-width: 34rem)').matches) return;
-  const end = subscribe('run.status', () => {
-    const { status, model } = state.run;
+  const end = subscribe('engine.status', () => {
+    const { status, model } = state.engine;
     if (status !== 'done' && status !== 'paused') return;
     end();
     if (model?.address !== SHIPPED[0].file) return;
     keep('offered', 'yes');
-    set({ run: { offer: LARGER } });
+    set({ engine: { offer: LARGER } });
   });
 }
 
@@ -94,19 +94,19 @@ function watchVisitor(/** @type {boolean} */ came) {
 /**
  * Load what the address asks for, or the first model.
  * @param {Store} store
- * @param {Run} run
+ * @param {Calls} calls
  * @param {ReturnType<typeof readAddress>} asked
  */
-async function openFirst(store, run, asked) {
-  const none = () => !store.state.run.model && !store.state.run.progress; // here or on its way
+async function openFirst(store, calls, asked) {
+  const none = () => !store.state.engine.model && !store.state.engine.progress; // here or on its way
   const wanted = shippedModelAt(asked.model ?? '') ?? SHIPPED[0];
-  const made = !!asked.made && (await run.make(asked.made.config, asked.made.seed, asked.opens));
+  const made = !!asked.made && (await calls.make(asked.made.config, asked.made.seed, asked.opens));
   if (asked.made && !made && none()) {
     asked = applicable({ ...asked, from: 'random weights' });
     store.set({ view: { note: asked.note } });
   }
   if (!made && none())
-    await run.loadModel(new URL(wanted.file, document.baseURI), {
+    await calls.loadModel(new URL(wanted.file, document.baseURI), {
       name: wanted.name,
       address: wanted.file,
       opens: { ...wanted.opens, ...asked.opens },
@@ -114,8 +114,8 @@ async function openFirst(store, run, asked) {
     });
   // a text that comes whole comes in the fonts that it stays in, where they are near
   if (asked.written || asked.ids) await Promise.race([fonts(store), pause(FONTS_MS)]);
-  if (made || store.state.run.model?.address === wanted.file) await followAddress(asked, store, run);
-  if (none()) store.set({ run: { offer: LARGER } });
+  if (made || store.state.engine.model?.address === wanted.file) await followAddress(asked, store, calls);
+  if (none()) store.set({ engine: { offer: LARGER } });
 }
 
 /** What the address holds becomes the state; components that are made after it begin in the view that it names. @param {Store} store */
@@ -129,19 +129,19 @@ export function takeAddress(store) {
 
 /**
  * @param {Store} store
- * @param {Run} run
+ * @param {Calls} calls
  * @param {ReturnType<typeof readAddress>} asked  by the address
  */
-export async function openPage(store, run, asked) {
+export async function openPage(store, calls, asked) {
   const visitor = watchVisitor(location.hash.length > 1 && asked.asks);
   if (navigator.serviceWorker?.controller) void fonts(store);
-  await openFirst(store, run, asked);
+  await openFirst(store, calls, asked);
   keepAddress(store);
   offerLarger(store);
 
   // A page that was only opened begins to write by itself, unless motion is unwelcome; Stop is where it always is.
   const still = matchMedia('(prefers-reduced-motion: reduce)').matches;
-  const begin = () => !visitor.touched && !still && document.visibilityState === 'visible' && void run.run();
-  if (store.state.run.model) begin();
+  const begin = () => !visitor.touched && !still && document.visibilityState === 'visible' && void calls.write();
+  if (store.state.engine.model) begin();
   await fonts(store);
 }

@@ -8,7 +8,7 @@ import { addressOf } from './address.js';
  * @param {State} s
  */
 export async function provenanceOf(s) {
-  const found = await s.run.model?.api.provenance();
+  const found = await s.engine.model?.api.provenance();
   return { ...found, seed: s.sampler.seed, prompt: s.text.prompt, address: new URL(addressOf(s), location.href).href };
 }
 

@@ -21,7 +21,7 @@ export function saveFile(name, content, type = 'text/plain') {
  */
 export async function asJson(s) {
   const provenance = await provenanceOf(s);
-  const { name, address, made, config, backend } = s.run.model ?? {};
+  const { name, address, made, config, backend } = s.engine.model ?? {};
   const token = (/** @type {import('../store/state.js').Token} */ t, /** @type {number} */ position) => ({
     position,
     id: t.id,
@@ -43,7 +43,7 @@ export async function asJson(s) {
       tokens: s.text.tokens.map(token),
       branches: s.text.branches.map((b) => ({ at: b.at, tokens: b.tokens.map(token) })),
       off: editsOf(config, s.attention.off),
-      speed: s.run.speed,
+      speed: s.engine.speed,
       pattern: {
         layer: s.attention.head.layer,
         head: s.attention.head.head,

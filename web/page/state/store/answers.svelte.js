@@ -5,10 +5,10 @@
  * @param {import('./context.js').PageContext} context
  * @param {...any} of  what else the answer depends on
  */
-export function textQuestion({ page, run }, ...of) {
+export function textQuestion({ page, calls }, ...of) {
   void [page.text.tokens, page.text.sourceTokens]; // they grow in place
-  return page.run.model && page.run.status !== 'running' && page.text.tokens.length
-    ? `${run.textKey()}|${of.join(' ')}`
+  return page.engine.model && page.engine.status !== 'running' && page.text.tokens.length
+    ? `${calls.textKey()}|${of.join(' ')}`
     : '';
 }
 
@@ -86,12 +86,12 @@ export const stillValid = (key, now, causal) => now === key || (causal && now.st
  * @param {{ everyMs?: number, late?: boolean }} [waits]  of answerTo
  * @returns {{ readonly to: string, readonly current: T | null }}
  */
-export function valuesOfText({ page, run }, question, ask, waits) {
+export function valuesOfText({ page, calls }, question, ask, waits) {
   const asked = answerTo(question, ask, waits);
   const to = $derived.by(() => {
-    void [page.run.model, page.text.tokens, page.text.sourceTokens];
+    void [page.engine.model, page.text.tokens, page.text.sourceTokens];
     const [text] = asked.to.split('|');
-    return text && stillValid(text, run.textKey(), !!page.attention.patterns?.causal) ? asked.to : '';
+    return text && stillValid(text, calls.textKey(), !!page.attention.patterns?.causal) ? asked.to : '';
   });
   return {
     get to() {

@@ -9,7 +9,7 @@ const KEY = 'page';
  *   each key that it reads; what it reads under `untrack` does not update it
  * @property {import('./store.js').Store['set']} set       writes keys of the state and announces them
  * @property {(view: string) => void} go                   opens a view, or 'models', the dialog
- * @property {import('../calls/run.js').Run} run           the only access to the engine
+ * @property {import('../calls/page_calls.js').Calls} calls  the only access to the engine
  * @property {import('./store.js').Store} store            only for View.svelte, which makes a `page` of its own from it
  */
 

@@ -1,4 +1,4 @@
-// runtime.js - shared by the calls of run.js: the state, short ways to it, and the jobs that are on their way
+// runtime.js - shared by the calls of page_calls.js: the state, short ways to it, and the jobs that are on their way
 import { messageOf } from '../base/error_message.js';
 
 const aborted = (/** @type {any} */ error) => error?.name === 'AbortError';
@@ -37,16 +37,16 @@ const noJobs = () => ({
 
 /** @param {Pick<import('./store.js').Store, 'state' | 'set'>} store */
 export function createRuntime({ state, set }) {
-  const { run, text, attention } = state;
+  const { engine, text, attention } = state;
   const runtime = {
     state,
     set,
     ...noJobs(),
     /** The library's Model, or undefined. @returns {any} */
-    model: () => run.model?.api,
+    model: () => engine.model?.api,
     loaded() {
-      if (!run.model) throw new Error('no model is loaded');
-      return run.model;
+      if (!engine.model) throw new Error('no model is loaded');
+      return engine.model;
     },
     /** Attention rows of the text that is there. */
     rows() {
@@ -55,12 +55,12 @@ export function createRuntime({ state, set }) {
     },
     /** Stores of the rows of all stacks. */
     stores: () => [runtime.rows(), ...Object.values(attention.otherPatterns ?? {})],
-    twoStacks: () => run.model?.config.kind === 'encoder_decoder',
+    twoStacks: () => engine.model?.config.kind === 'encoder_decoder',
     /** What an encoder-decoder is given to read, in every call. @returns {{ source?: number[] }} */
     reads: () => (runtime.twoStacks() ? { source: text.sourceTokens.map((t) => t.id) } : {}),
     ids: () => text.tokens.map((t) => t.id),
     /** Whether the model has this point. @param {string} name */
-    has: (name) => !!run.model?.points.has(name),
+    has: (name) => !!engine.model?.points.has(name),
     /** @param {unknown} error */
     fail(error) {
       if (!aborted(error)) set({ view: { error: messageOf(error) } });

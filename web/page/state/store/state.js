@@ -95,7 +95,7 @@ const attention = () => ({
   otherPatterns: null,
   /** What each head does as a rule, once measured: [layer][head]. @type {import('../calls/head_habits.js').Scores[][] | null} */
   habits: null,
-  habitsFor: 0, // the weights (run.weights) whose habits were asked for
+  habitsFor: 0, // the weights (engine.weights) whose habits were asked for
   stack: /** @type {import('../calls/shown_attention.js').Stack} */ ('self'), // which attention the panels show
   head: { layer: 0, head: 0 },
   headChosen: false, // by an opening or by the first text of this model
@@ -107,8 +107,8 @@ const attention = () => ({
   off: /** @type {string[]} */ ([]), // parts that are switched off, by their keys (switchable_parts.js)
 });
 
-/** The model and what it does. */
-const run = () => ({
+/** The engine: its model, and what it does. */
+const engine = () => ({
   status: /** @type {'empty' | 'loading' | 'ready' | 'running' | 'paused' | 'done'} */ ('empty'),
   model: /** @type {LoadedModel | null} */ (null),
   weights: 0, // grows with each change of model or adapter: equal numbers, equal weights
@@ -135,5 +135,5 @@ export const initialState = () => ({
   text: text(),
   sampler: samplerDefaults(),
   attention: attention(),
-  run: run(),
+  engine: engine(),
 });

@@ -15,7 +15,7 @@ const FAST_MOST = 400;
  * @param {State} state
  * @param {() => void} announce
  */
-function createPlan({ run }, announce) {
+function createPlan({ engine }, announce) {
   let frame = 0;
   /** @type {any} */
   let timer = 0; // at full speed: until the next frame
@@ -33,7 +33,7 @@ function createPlan({ run }, announce) {
   }
 
   return () => {
-    const fast = run.status === 'running' && run.pace === 'fast';
+    const fast = engine.status === 'running' && engine.pace === 'fast';
     if (frame || (timer && fast)) return;
     clearTimeout(timer);
     timer = 0;

@@ -27,7 +27,7 @@ export function addressOfPlace({ page, model }) {
  * @param {Place} place
  * @param {import('../../state/store/context.js').PageContext} context
  */
-export async function openPlace({ page: place, model }, { page, set, run, go }) {
+export async function openPlace({ page: place, model }, { page, set, calls, go }) {
   if (place === 'compare') {
     set({ view: { preset: model, learn: '' } });
     return go('experiment');
@@ -35,9 +35,9 @@ export async function openPlace({ page: place, model }, { page, set, run, go }) 
   const shipped = shippedModelAt(model);
   if (shipped) {
     const { file, name, opens } = shipped;
-    await run.loadModel(new URL(file, document.baseURI), { name, address: file, opens });
-    if (page.run.model?.address !== file) return; // it did not come: the notice says why
-    await run.answerSource();
-  } else if (!(await run.make(configOf(model), 1, { prompt: IDS, source: IDS }))) return;
+    await calls.loadModel(new URL(file, document.baseURI), { name, address: file, opens });
+    if (page.engine.model?.address !== file) return; // it did not come: the notice says why
+    await calls.answerSource();
+  } else if (!(await calls.make(configOf(model), 1, { prompt: IDS, source: IDS }))) return;
   set({ view: { learn: place } });
 }

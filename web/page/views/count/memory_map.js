@@ -50,9 +50,9 @@ function moreOf(rows, difference) {
 /**
  * What memory holds now, null where nothing is loaded.
  * @param {Readonly<import('../../state/store/state.js').State>} page
- * @param {import('../../state/calls/run.js').Run} run
+ * @param {import('../../state/calls/page_calls.js').Calls} calls
  */
-export function mapOf({ run: { model, memory }, text: { tokens, sourceTokens } }, { costAt }) {
+export function mapOf({ engine: { model, memory }, text: { tokens, sourceTokens } }, { costAt }) {
   if (!model || !memory) return null;
   const actual = (/** @type {string} */ name) =>
     memory.regions.find((/** @type {{ name: string }} */ region) => region.name === name).bytes;

@@ -4,7 +4,7 @@ import { say } from '../../state/base/language.js';
 import { UNMEASURED } from '../../text/count_text.js';
 import { bytes, int, percent, si, time } from '../../text/format.js';
 
-/** @typedef {import('../../state/calls/run.js').Run['costAt']} CostAt  a token with so many in the context, itself included */
+/** @typedef {import('../../state/calls/page_calls.js').Calls['costAt']} CostAt  a token with so many in the context, itself included */
 
 const ROUND = [1, 16, 64, 256, 1024, 4096, 16384];
 

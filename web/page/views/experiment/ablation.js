@@ -55,22 +55,25 @@ export function inOrder(rows, { stack, head }) {
 /**
  * Compare the text with and without these parts.
  * @param {object} of
- * @param {import('../../state/calls/run.js').Run} of.run
+ * @param {import('../../state/calls/page_calls.js').Calls} of.calls
  * @param {any} of.config
  * @param {Token[]} of.tokens   of the text that is scored
  * @param {string[]} of.keys
  * @param {AbortSignal} of.signal
  * @param {(id: number) => string} of.wordOf  asked when the ids were spelled
  */
-export async function compareWithout({ run, config, tokens, keys, signal, wordOf }) {
+export async function compareWithout({ calls, config, tokens, keys, signal, wordOf }) {
   const ids = tokens.map((t) => t.id);
   const edits = editsOf(config, keys);
   const given = ids.slice(0, Math.max(1, tokens.filter((t) => t.given).length));
-  const losses = [await run.lossOf(ids, [], signal), await run.lossOf(ids, edits, signal)];
-  const texts = [await run.continuation(given, [], AHEAD, signal), await run.continuation(given, edits, AHEAD, signal)];
-  const last = [await run.logitsAfter(ids, [], signal), await run.logitsAfter(ids, edits, signal)];
+  const losses = [await calls.lossOf(ids, [], signal), await calls.lossOf(ids, edits, signal)];
+  const texts = [
+    await calls.continuation(given, [], AHEAD, signal),
+    await calls.continuation(given, edits, AHEAD, signal),
+  ];
+  const last = [await calls.logitsAfter(ids, [], signal), await calls.logitsAfter(ids, edits, signal)];
   const tops = last.map((logits) => likeliest(logits, LIKELIEST));
-  await run.spell(tops.flat().map((c) => c.id));
+  await calls.spell(tops.flat().map((c) => c.id));
   const [whole, cut] = losses.map(({ mean, bits }, i) => ({
     mean, // bits a token
     bits, // of each token but the first

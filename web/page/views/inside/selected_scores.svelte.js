@@ -48,8 +48,8 @@ function tensorAt(found, point) {
  * @returns {{ readonly current: import('./query_key_scores.js').HeadScores | null }}  null: not of what is shown, or not there yet
  */
 export function scoresOfHead(context) {
-  const { page, set, run } = context;
-  const keyNow = () => `${shownAttention(page).point}.${POINTS[page.attention.stage]} ${run.textKey()}`;
+  const { page, set, calls } = context;
+  const keyNow = () => `${shownAttention(page).point}.${POINTS[page.attention.stage]} ${calls.textKey()}`;
   const layer = answerTo(
     () => (page.attention.stage === 'pattern' ? '' : textQuestion(context) && keyNow()),
     async () => {
@@ -58,8 +58,8 @@ export function scoresOfHead(context) {
       try {
         return {
           key,
-          scale: stage === 'raw' ? 1 : scoreScale(page.run.model?.config ?? {}, page.attention.head.layer),
-          ...(await layerScores(shownAttention(page).point, stage, run.values, page.run.model?.config)),
+          scale: stage === 'raw' ? 1 : scoreScale(page.engine.model?.config ?? {}, page.attention.head.layer),
+          ...(await layerScores(shownAttention(page).point, stage, calls.values, page.engine.model?.config)),
         };
       } catch (error) {
         if (keyNow() === key) set({ attention: { stage: 'pattern' }, view: { error: messageOf(error) } });
@@ -76,7 +76,7 @@ export function scoresOfHead(context) {
   );
   return {
     get current() {
-      void [page.text.tokens, page.text.sourceTokens, page.run.model];
+      void [page.text.tokens, page.text.sourceTokens, page.engine.model];
       const found = head.current;
       if (!found || found.of !== layer.current || found.head !== page.attention.head.head) return null;
       return stillValid(found.of.key, keyNow(), !!page.attention.patterns?.causal) ? found : null;

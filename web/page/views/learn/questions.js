@@ -71,11 +71,11 @@ const ANSWERS = {
 };
 
 /** @param {Source['page']} page */
-const config = (page) => /** @type {any} */ (page.run.model).config;
+const config = (page) => /** @type {any} */ (page.engine.model).config;
 
 /**
  * @param {string} id  of the page
  * @param {Source} source
  * @returns {Promise<Answer | null>} null: there is no text to answer from
  */
-export const answerTo = async (id, source) => (source.page.run.model ? ANSWERS[id](source) : null);
+export const answerTo = async (id, source) => (source.page.engine.model ? ANSWERS[id](source) : null);

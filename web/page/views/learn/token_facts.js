@@ -7,23 +7,23 @@ import { probabilities } from './prediction.js';
 
 /**
  * Reads them from a text that rests.
- * @param {{ page: Readonly<import('../../state/store/state.js').State>, set: (patch: any) => void, run: any }} context
+ * @param {{ page: Readonly<import('../../state/store/state.js').State>, set: (patch: any) => void, calls: any }} context
  * @returns null: there is no text
  */
-export async function readFacts({ page, set, run }) {
-  await run.wantRows();
-  const { model } = page.run,
+export async function readFacts({ page, set, calls }) {
+  await calls.wantRows();
+  const { model } = page.engine,
     { tokens } = page.text,
     { head, patterns } = page.attention;
   if (!model || !tokens.length) return null;
   const position = Math.max(0, page.text.cursor);
   set({ text: { cursor: position, follow: false } });
   const points = pointsOf(model.config, head.layer);
-  const captured = await run.values(Object.values(points));
-  await run.wantLogits(position);
+  const captured = await calls.values(Object.values(points));
+  await calls.wantLogits(position);
   const logits = page.text.logits.get(position);
   const best = logits ? probabilities(logits, []).best : null;
-  if (best) await run.spell([best.id]);
+  if (best) await calls.spell([best.id]);
   const next = tokens[position + 1],
     row = patterns?.row(head.layer, head.head, position) ?? null;
   return {

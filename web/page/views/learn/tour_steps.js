@@ -17,9 +17,9 @@ import { pause } from '../../state/base/yielding.js';
 const PIECES = 8; // tokens that the first step writes
 
 /** Writes tokens one by one, at reading speed. @param {PageContext} context @param {number} n @param {AbortSignal} signal */
-async function write({ run }, n, signal) {
+async function write({ calls }, n, signal) {
   for (let i = 0; i < n && !signal.aborted; i++) {
-    await run.step();
+    await calls.step();
     if (i + 1 < n) await pause(READING_MS);
   }
 }
@@ -38,8 +38,8 @@ const STEPS = [
     name: 'pieces',
     at: '.stream',
     async act(context, signal) {
-      context.run.stop();
-      context.run.rewind();
+      context.calls.stop();
+      context.calls.rewind();
       await write(context, PIECES, signal);
     },
   },

@@ -8,7 +8,7 @@ export const ROWS = 10;
 
 /**
  * The likeliest candidates after the selected token, null where nothing is known yet.
- * @param {Pick<import('../../state/store/state.js').State, 'text' | 'sampler' | 'run'>} state
+ * @param {Pick<import('../../state/store/state.js').State, 'text' | 'sampler' | 'engine'>} state
  */
 export function nextOf(state) {
   const token = state.text.tokens[state.text.cursor];

@@ -19,9 +19,9 @@ const sourceOf = ({ address }) => address && new URL(address, document.baseURI).
 /** The text with the selected head, and how the prompt goes on without the parts that are off. @param {State} s */
 export function asJavaScript(s) {
   const sampler = Object.entries(s.sampler).flatMap(([name, value]) => (value === false ? [] : `${name}: ${value},`));
-  const { name, made, config, ...model } = s.run.model ?? {};
+  const { name, made, config, ...model } = s.engine.model ?? {};
   const given = s.text.tokens.filter((t) => t.given);
-  const n = s.text.tokens.length - given.length || s.run.maxTokens;
+  const n = s.text.tokens.length - given.length || s.engine.maxTokens;
   // the encoder runs once, no step brings its rows
   const stack = s.attention.stack === 'encoder' ? 'self' : s.attention.stack;
   const point = json(`${shownAttention({ ...s, attention: { ...s.attention, stack } }).point}.hook_pattern`);
@@ -93,7 +93,7 @@ const lensFields = (c) => ({
 
 /** The selected head in one pass of TransformerLens over these tokens, also without the parts that are off. @param {State} s */
 export function asPython(s) {
-  const { name, config, ...model } = /** @type {import('../../state/store/state.js').LoadedModel} */ (s.run.model);
+  const { name, config, ...model } = /** @type {import('../../state/store/state.js').LoadedModel} */ (s.engine.model);
   const [lens, load] = LENS[/** @type {'decoder'} */ (config.kind)];
   const hub = /^hf:(?:openai-community\/(?=gpt2))?([\w.-]+(?:\/[\w.-]+)?)/.exec(model.address)?.[1];
   const two = config.kind === 'encoder_decoder';
@@ -137,11 +137,11 @@ print(logits[0, -1].argmax().item())
 /** A figure for any page: of the model and the text, or of what is known of the selected head where no address gives the
  * model or it has two stacks. @param {State} s */
 export function asHtml(s) {
-  const { config, ...model } = s.run.model ?? {};
+  const { config, ...model } = s.engine.model ?? {};
   const figure = document.createElement('glass-former');
   if (sourceOf(model) && config?.kind !== 'encoder_decoder') {
     figure.setAttribute('src', /** @type {string} */ (sourceOf(model)));
-    figure.setAttribute('text', s.run.model?.wordless ? idsOf(s.text.tokens).join(' ') : textOf(s.text.tokens));
+    figure.setAttribute('text', s.engine.model?.wordless ? idsOf(s.text.tokens).join(' ') : textOf(s.text.tokens));
   } else {
     const { rows, queries, keys } = shownAttention(s);
     const { layer, head } = s.attention.head;

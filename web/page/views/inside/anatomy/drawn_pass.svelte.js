@@ -41,18 +41,18 @@ function stripPoints(c, layer) {
  * @returns {{ readonly current: Record<string, import('../../../../draw/strip_painter.js').Tensor> | null }}  by point
  */
 function capturedValues(context, wanted) {
-  const { page, run } = context;
+  const { page, calls } = context;
   const asked = valuesOfText(
     context,
     () => {
-      const { model, status, pace, speed } = page.run;
+      const { model, status, pace, speed } = page.engine;
       void [page.text.tokens, page.text.sourceTokens];
       const slow = pace === 'fast' || speed.msPerToken > 5;
       return wanted() && model && page.text.tokens.length && !(status === 'running' && slow)
-        ? `${run.textKey()}|${layerOf(page)}`
+        ? `${calls.textKey()}|${layerOf(page)}`
         : '';
     },
-    () => run.values(Object.values(stripPoints(page.run.model?.config, layerOf(page)))),
+    () => calls.values(Object.values(stripPoints(page.engine.model?.config, layerOf(page)))),
     { everyMs: READ_MS, late: true },
   );
   return asked;
@@ -75,11 +75,11 @@ export function drawnPass(context, place) {
       text: { ...page.text },
       sampler: { ...page.sampler },
       attention: { ...page.attention },
-      run: { model: page.run.model },
+      engine: { model: page.engine.model },
     };
   }
   /** Null while text streams out of sight. */
-  const now = paced(() => ({ fresh: !place.seen && page.run.status === 'running' ? null : snapshot() }), EVERY_MS);
+  const now = paced(() => ({ fresh: !place.seen && page.engine.status === 'running' ? null : snapshot() }), EVERY_MS);
   /** @type {ReturnType<typeof snapshot> | null} */
   let last = null;
   const shown = $derived.by(() => {
@@ -88,7 +88,7 @@ export function drawnPass(context, place) {
     return { ...(last ?? snapshot()) }; // arrays grow in place: a new object each time
   });
 
-  const model = $derived(shown.attention.patterns && shown.text.tokens.length ? shown.run.model : null);
+  const model = $derived(shown.attention.patterns && shown.text.tokens.length ? shown.engine.model : null);
   const layer = $derived(layerOf(shown));
   const stages = $derived(
     model

@@ -43,7 +43,7 @@ function vectorOf({ data, shape }, position, { head, heads }) {
  */
 export function vectorFacts(at, tensor, position, s) {
   if (!tensor || position >= tensor.shape[0]) return { value: '', cell: null };
-  const heads = s.run.model?.config.nHeads ?? 1;
+  const heads = s.engine.model?.config.nHeads ?? 1;
   const { row, head } = vectorOf(tensor, position, { head: headOf(s), heads });
   const index = row.reduce((best, x, i) => (Math.abs(x) > Math.abs(row[best]) ? i : best), 0);
   const vector = { length: Math.hypot(...row), index, most: row[index], first: Array.from(row.subarray(0, FIRST)) };
@@ -69,7 +69,7 @@ function weightFacts({ name, lane, index }, s, frame) {
   const most = maxIndex(row.subarray(0, end));
   const one = name === 'weight' || across,
     key = one ? index + (across ? (frame.cross?.from ?? 0) : frame.first) : most,
-    at = `${blockPoint(s.run.model?.config, layer)}.${across ? 'cross_attn' : 'attn'}.hook_pattern`,
+    at = `${blockPoint(s.engine.model?.config, layer)}.${across ? 'cross_attn' : 'attn'}.hook_pattern`,
     cell = { at, position: query, head, index: key };
   if (one) return { of: CARD.pair(of, token(key)), value: percent(row[key]), cell };
   const strongest = CARD.most(row[key], token(key));

@@ -135,7 +135,7 @@ export function biasesOf(scores, scaled, query) {
 }
 
 /**
- * @typedef {{ model: any } & Pick<import('../../../state/calls/run.js').Run, 'values' | 'forward'>} Reading  the loaded model,
+ * @typedef {{ model: any } & Pick<import('../../../state/calls/page_calls.js').Calls, 'values' | 'forward'>} Reading  the loaded model,
  *   the present text's values, a pass
  * @param {Reading} from
  * @param {PositionPicture['kind']} kind

@@ -9,13 +9,14 @@ import { label, percent } from '../../../text/format.js';
 import { wordOf } from '../../write/candidates.js';
 
 /** @typedef {import('../../../state/store/state.js').State} State */
-/** What the picture shows of it. @typedef {Pick<State, 'text' | 'sampler' | 'attention'> & { run: Pick<State['run'], 'model'> }} Shown */
+/** What the picture shows of it. @typedef {Pick<State, 'text' | 'sampler' | 'attention'> & { engine: Pick<State['engine'], 'model'> }} Shown */
 /** @typedef {ReturnType<typeof frameOf>} Frame */
 
-/** The layer that is drawn: the encoder, whose heads may be shown, can have more. @param {Pick<Shown, 'attention' | 'run'>} s */
-export const layerOf = ({ attention, run }) => Math.min(attention.head.layer, (run.model?.config.nLayers ?? 1) - 1);
-/** The head that is drawn, likewise. @param {Pick<Shown, 'attention' | 'run'>} s */
-export const headOf = ({ attention, run }) => Math.min(attention.head.head, (run.model?.config.nHeads ?? 1) - 1);
+/** The layer that is drawn: the encoder, whose heads may be shown, can have more. @param {Pick<Shown, 'attention' | 'engine'>} s */
+export const layerOf = ({ attention, engine }) =>
+  Math.min(attention.head.layer, (engine.model?.config.nLayers ?? 1) - 1);
+/** The head that is drawn, likewise. @param {Pick<Shown, 'attention' | 'engine'>} s */
+export const headOf = ({ attention, engine }) => Math.min(attention.head.head, (engine.model?.config.nHeads ?? 1) - 1);
 
 /** Opacity of a weight. @param {number} weight */
 const opacity = (weight) => Number((0.06 + 0.94 * (shade(weight) / 255)).toFixed(3));
@@ -83,7 +84,7 @@ export function frameOf(s, most, { letters, words }) {
  * @param {Shown} s @param {number} layer @param {number} first @param {number} count
  */
 function patternOf(s, layer, first, count) {
-  const causal = s.run.model?.config.causal;
+  const causal = s.engine.model?.config.causal;
   /** @type {number[][]} */
   const dots = [];
   const early = [];
@@ -98,7 +99,7 @@ function patternOf(s, layer, first, count) {
 /** The same of cross-attention; from: position of the first key.
  * @param {Shown} s @param {number} layer @param {number} first @param {number} count */
 function crossOf(s, layer, first, count) {
-  if (!hasTwoStacks(s.run.model?.config ?? {})) return null;
+  if (!hasTwoStacks(s.engine.model?.config ?? {})) return null;
   const { length } = s.text.sourceTokens,
     keys = Math.min(KEYS, length),
     from = length - keys;

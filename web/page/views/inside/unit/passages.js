@@ -26,12 +26,12 @@ const random = (seed) => () => (seed = (seed * 48271) % 2147483647) / 2147483647
  * What a model reads: its own kind of text. A model of two stacks writes its answers to its examples, one of numbers
  * reads numbers.
  * @typedef {{ ids: number[], source?: number[] }} Passage
- * @param {import('../../../state/calls/run.js').Run} run
+ * @param {import('../../../state/calls/page_calls.js').Calls} calls
  * @param {import('../../../state/store/state.js').State} page
  * @param {AbortSignal} signal
  * @returns {Promise<Passage[]>}
  */
-export async function passagesFor(run, { run: { model }, text }, signal) {
+export async function passagesFor(calls, { engine: { model }, text }, signal) {
   const { config, api, wordless } = /** @type {import('../../../state/store/state.js').LoadedModel} */ (model);
   const most = api.contextLength;
   if (hasTwoStacks(config)) {
@@ -39,8 +39,8 @@ export async function passagesFor(run, { run: { model }, text }, signal) {
     const sources = [...new Set([text.source, ...text.examples])];
     return Promise.all(
       sources.map(async (words) => {
-        const source = await run.idsOf(words);
-        const written = await run.continuation(given, [], most - given.length, signal, undefined, {
+        const source = await calls.idsOf(words);
+        const written = await calls.continuation(given, [], most - given.length, signal, undefined, {
           temperature: 0,
           source,
         });
@@ -49,7 +49,7 @@ export async function passagesFor(run, { run: { model }, text }, signal) {
     );
   }
   if (!wordless && !hasOnlyNumbers(model))
-    return Promise.all(TEXTS.map(async (words) => ({ ids: (await run.idsOf(words)).slice(0, most) })));
+    return Promise.all(TEXTS.map(async (words) => ({ ids: (await calls.idsOf(words)).slice(0, most) })));
   const next = random(7);
   const id = () => Math.floor(next() * config.vocabSize);
   return Array.from({ length: RANDOM }, () => ({ ids: Array.from({ length: Math.min(LENGTH, most) }, id) }));

@@ -6,10 +6,10 @@ import { isSpecial } from '../../../state/facts/special_tokens.js';
 import { blockPoint, patternAt } from '../../../state/facts/hook_points.js';
 import { passagesFor } from './passages.js';
 
-/** @typedef {import('../../../state/calls/run.js').Run} Run */
+/** @typedef {import('../../../state/calls/page_calls.js').Calls} Calls */
 /** @typedef {import('../../../state/store/state.js').State} State */
 /** @typedef {import('../../../state/facts/switchable_parts.js').Part} Part */
-/** A part of the model in the page. @typedef {{ run: Run, page: State, part: Part }} Unit */
+/** A part of the model in the page. @typedef {{ calls: Calls, page: State, part: Part }} Unit */
 /** @typedef {{ id: number, text: string }} Token */
 /** key: of a head, what it takes most from.
  * @typedef {{ value: number, before: Token[], token: Token, after: Token[], key?: Token }} Response */
@@ -31,8 +31,8 @@ const remembered = new WeakMap();
  */
 export async function responsesIn(unit, signal, tell) {
   const { page, part } = unit;
-  const { api } = /** @type {import('../../../state/store/state.js').LoadedModel} */ (page.run.model);
-  const owner = page.run.adapter ?? api;
+  const { api } = /** @type {import('../../../state/store/state.js').LoadedModel} */ (page.engine.model);
+  const owner = page.engine.adapter ?? api;
   const known = remembered.get(owner) ?? new Map();
   remembered.set(owner, known);
   if (!known.has(part.key)) known.set(part.key, await read(unit, signal, tell));
@@ -40,19 +40,19 @@ export async function responsesIn(unit, signal, tell) {
 }
 
 /** @type {typeof responsesIn} */
-async function read({ run, page, part }, signal, tell) {
+async function read({ calls, page, part }, signal, tell) {
   const point = part.edit.head === undefined ? part.edit.at : patternAt(part.edit.at);
-  const passages = await passagesFor(run, page, signal);
+  const passages = await passagesFor(calls, page, signal);
   const all = [];
   for (const [passage, { ids, source }] of passages.entries()) {
-    const { captured } = await run.forward(ids, { capture: [point], signal, ...(source && { source }) });
+    const { captured } = await calls.forward(ids, { capture: [point], signal, ...(source && { source }) });
     const read = /^encoder\./.test(point) ? (source ?? []) : ids;
     const responses = responsesOf(part, captured[point]).filter(({ position }) => !isSpecial(read[position]));
     all.push(...responses.map((one) => ({ ...one, passage })));
     tell((passage + 1) / passages.length);
   }
   const tokensOf = async (/** @type {number[]} */ ids = []) => {
-    const texts = await run.textsOf(ids);
+    const texts = await calls.textsOf(ids);
     return ids.map((id, i) => ({ id, text: texts[i] }));
   };
   const texts = await Promise.all(passages.map(({ ids }) => tokensOf(ids)));
@@ -103,14 +103,14 @@ function responsesOf({ edit: { head, index = 0 } }, { data, shape }) {
  * @param {Unit} unit
  */
 export async function effectsOf(unit) {
-  const { run, page, part } = unit;
-  const { config } = /** @type {import('../../../state/store/state.js').LoadedModel} */ (page.run.model);
+  const { calls, page, part } = unit;
+  const { config } = /** @type {import('../../../state/store/state.js').LoadedModel} */ (page.engine.model);
   if (!predicts(config) || /^encoder\./.test(part.edit.at)) return null;
   const direction = await outputOf(unit);
   if (!direction) return null;
   const at = `${blockPoint(config, config.nLayers - 1)}.hook_resid_post`;
   const logitsOf = async (/** @type {Float32Array} */ set) => {
-    const { logits: out } = await run.forward([page.text.tokens[0].id], { edits: [{ at, set }] });
+    const { logits: out } = await calls.forward([page.text.tokens[0].id], { edits: [{ at, set }] });
     return /** @type {Float32Array} */ (out.data.slice(0, config.vocabSize));
   };
   const [plus, minus] = [await logitsOf(direction), await logitsOf(direction.map((x) => -x))];
@@ -130,8 +130,8 @@ const UNREADABLE = /^[\p{Cc}\uFFFD]+$/u;
 
 /**
  * The first of these tokens that have a text, in their order. @param {Unit} unit @param {number[]} ids */
-async function readable({ run, page }, ids) {
-  await run.spell(ids);
+async function readable({ calls, page }, ids) {
+  await calls.spell(ids);
   const known = ids.filter((id) => {
     const text = page.text.words.get(id) ?? '';
     return text.trim() ? !UNREADABLE.test(text) : /[ \n]/.test(text);
@@ -144,8 +144,8 @@ async function readable({ run, page }, ids) {
  * @param {Unit} unit
  * @returns {Promise<Float32Array | null>}
  */
-async function outputOf({ run, page, part }) {
-  const { model } = page.run,
+async function outputOf({ calls, page, part }) {
+  const { model } = page.engine,
     { text } = page,
     { at, head, index = 0 } = part.edit;
   if (head === undefined) {
@@ -153,7 +153,7 @@ async function outputOf({ run, page, part }) {
     return Float32Array.from({ length: shape[0] }, (_, row) => data[row * shape[1] + index]);
   }
   const point = at.replace('hook_z', 'hook_result');
-  const tensor = (await run.values([point]))[point];
+  const tensor = (await calls.values([point]))[point];
   if (!tensor || text.cursor >= tensor.shape[0]) return null;
   const [, heads, width] = tensor.shape;
   return tensor.data.slice((text.cursor * heads + head) * width, (text.cursor * heads + head + 1) * width);
@@ -164,9 +164,9 @@ async function outputOf({ run, page, part }) {
  * @param {Unit} unit
  * @param {AbortSignal} signal
  */
-export async function lossWithout({ run, page, part }, signal) {
-  if (!predicts(page.run.model?.config ?? {}) || page.text.tokens.length < 2) return null;
+export async function lossWithout({ calls, page, part }, signal) {
+  if (!predicts(page.engine.model?.config ?? {}) || page.text.tokens.length < 2) return null;
   const ids = page.text.tokens.map(({ id }) => id);
-  const [whole, without] = [await run.lossOf(ids, [], signal), await run.lossOf(ids, [part.edit], signal)];
+  const [whole, without] = [await calls.lossOf(ids, [], signal), await calls.lossOf(ids, [part.edit], signal)];
   return { whole: whole.mean, without: without.mean };
 }

@@ -1,4 +1,4 @@
-// run.js - lists the calls that change model and text or ask about them: all that the page asks of the loaded model.
+// page_calls.js - lists the calls that change model and text or ask about them: all that the page asks of its model.
 //
 // A text is a prompt and the tokens after it. Each call is a function of one of the files below, whose first argument is
 // the runtime that all of them share.
@@ -10,11 +10,11 @@ import {
   continuation,
   costsOf,
   forward,
+  generate,
   lens,
   logitsAfter,
   lossOf,
   without,
-  writing,
 } from './experiments.js';
 import { explain, trace, values, wantLogits, wantSampled } from './ask_model.js';
 import { wantHabits } from './head_habits.js';
@@ -25,45 +25,45 @@ import { rewind } from './rewinding.js';
 import { wantRows } from './attention_rows.js';
 import { createRuntime } from '../store/runtime.js';
 import { idsOf, piecesOf, spell, textsOf } from './ids_and_texts.js';
-import { answerSource, run, setSampler, step, stop } from './writing.js';
+import { answerSource, setSampler, step, stop, write } from './writing.js';
 
 /** @typedef {import('../store/runtime.js').Runtime} Runtime */
 
 const CALLS = {
   ...{ loadModel, stopLoading, takeOffer, make, setAdapter },
   ...{ setPrompt, cutPrompt, setSource, rewind, branch, fillIn, returnToBranch, restore, keepRun },
-  ...{ run, answerSource, step, stop, setSampler },
+  ...{ write, answerSource, step, stop, setSampler },
   ...{ idsOf, textsOf, piecesOf, spell, wantRows, wantHabits, wantLogits, wantSampled, values, explain, trace },
-  ...{ lossOf, logitsAfter, costsOf, continuation, forward, lens, attribution, without, writing },
+  ...{ lossOf, logitsAfter, costsOf, continuation, forward, lens, attribution, without, generate },
 };
 
 /**
  * The functions with this runtime as their first argument.
- * @template {Record<string, (runtime: Runtime, ...rest: any[]) => any>} Calls
+ * @template {Record<string, (runtime: Runtime, ...rest: any[]) => any>} Functions
  * @param {Runtime} runtime
- * @param {Calls} calls
- * @returns {{ [Name in keyof Calls]: Calls[Name] extends (runtime: Runtime, ...rest: infer Rest) => infer Result ? (...rest: Rest) => Result : never }}
+ * @param {Functions} functions
+ * @returns {{ [Name in keyof Functions]: Functions[Name] extends (runtime: Runtime, ...rest: infer Rest) => infer Result ? (...rest: Rest) => Result : never }}
  */
-const bound = (runtime, calls) =>
+const bound = (runtime, functions) =>
   /** @type {any} */ (
-    Object.fromEntries(Object.entries(calls).map(([name, call]) => [name, call.bind(null, runtime)]))
+    Object.fromEntries(Object.entries(functions).map(([name, call]) => [name, call.bind(null, runtime)]))
   );
 
 /** @param {Pick<import('../store/store.js').Store, 'state' | 'set'>} store */
-export function createRun(store) {
+export function createCalls(store) {
   const runtime = createRuntime(store);
   return {
     ...bound(runtime, CALLS),
     reads: runtime.reads,
     has: runtime.has,
     /** Equal keys, equal weights. */
-    modelKey: () => String(runtime.state.run.weights),
+    modelKey: () => String(runtime.state.engine.weights),
     /** What every number depends on: the model, what it reads, the text. Equal keys, equal numbers. */
     textKey: () =>
-      `${runtime.state.run.weights}: ${runtime.state.text.sourceTokens.map((t) => t.id)}: ${runtime.ids()}`,
+      `${runtime.state.engine.weights}: ${runtime.state.text.sourceTokens.map((t) => t.id)}: ${runtime.ids()}`,
     /** @param {number} n */
     costAt: (n) => estimate(runtime.loaded().config, { contextLength: n, kvDtype: runtime.loaded().kvDtype }),
   };
 }
 
-/** @typedef {ReturnType<typeof createRun>} Run */
+/** @typedef {ReturnType<typeof createCalls>} Calls */
