@@ -8,7 +8,7 @@ import { countParameters, create } from '../../web/lib/api/index.js';
 import { passFor } from '../../web/page/text/anatomy_text.js';
 import { IDEAS } from '../../web/page/text/break_text.js';
 import { CONTROLS, FURTHER, OPTIONS } from '../../web/page/text/compare_text.js';
-import { HEADS, stagesOf } from '../../web/page/text/inside_text.js';
+import { HEADS, formsOf } from '../../web/page/text/inside_text.js';
 import { TRACE, memoryReason } from '../../web/page/text/count_text.js';
 import { shapeSaid } from '../../web/page/text/frame_text.js';
 import { hasNumbers, tokenSentences } from '../../web/page/text/chosen_token_text.js';
@@ -82,7 +82,7 @@ test('no text about any concept has a gap, and every count has its formula', () 
       ...[0, 1].flatMap((layer) => [hereOf, pagesIn, stagesIn].flatMap((of) => Object.values(of(config, layer)))),
       ...Object.values(ideasIn(config)),
       ...flowIn(config),
-      ...stagesOf(config).flatMap((stage) => [stage.name, stage.title]),
+      ...formsOf(config).flatMap((form) => [form.name, form.title]),
       ...groups.flatMap((group) => [group.name, group.formula, group.numbers]),
       ...differences(PLAIN, config).flatMap((row) => [row.name, row.here, row.there]),
     ];
@@ -231,7 +231,7 @@ test('only ideas that a model has can be left out, in the words of that model', 
 });
 
 test('the steps of a score are those of the model', () => {
-  const names = (changes) => stagesOf(complete(changes)).map(({ name }) => name);
+  const names = (changes) => formsOf(complete(changes)).map(({ name }) => name);
   assert.deepEqual(names({}), ['scores', '÷ √d', 'masked', 'softmax']);
   assert.deepEqual(names({ score_scale: 0.0625, score_softcap: 50 }), [
     'scores',

@@ -7,7 +7,7 @@ import { setSpecialTokens } from '../../web/page/state/facts/special_tokens.js';
 import { firstDifference, patchCells } from '../../web/page/views/experiment/patching.js';
 import { direction } from '../../web/page/views/experiment/steering.js';
 import { attendedMost, pointsOf, valuesOf } from '../../web/page/views/learn/token_facts.js';
-import { answerTo } from '../../web/page/views/learn/questions.js';
+import { rightAnswer } from '../../web/page/views/learn/questions.js';
 import { counted, guessable, knownFrom, probabilities } from '../../web/page/views/learn/prediction.js';
 import { untilEnd } from './helpers.js';
 
@@ -118,7 +118,7 @@ test('the token with the largest weight is answered by its word, the start of a 
       text: { cursor: 2, tokens },
       attention: { patterns, head: { layer: 0, head: 0 } },
     };
-    return answerTo('softmax', /** @type {any} */ ({ page }));
+    return rightAnswer('softmax', /** @type {any} */ ({ page }));
   };
   for (const [most, right] of ['start', 'Fox', '.'].entries()) {
     const { matches } = await answer(most);

@@ -43,8 +43,8 @@ export const HABITS = {
 /** Over the column that gathers the keys before those shown, in two lines. */
 export const EARLIER = (count) => [say`${count} earlier`, say`tokens, summed`];
 
-/** Steps from a query and a key to a weight, as the configuration has them. */
-export function stagesOf(c) {
+/** The forms of a score, from a query and a key to a weight, as the configuration has them. */
+export function formsOf(c) {
   const scale = scoreScale(c);
   const changes = [
     c.scoreSoftcap > 0 ? [say`capped`, say`capped`] : [],
@@ -74,8 +74,8 @@ export const ATTENTION = {
       self: say`Layer ${layer + 1}, head ${head + 1}`,
     })[stack],
   /** @param {any} c configuration */
-  shape: (c, stage, queries, keys) =>
-    say`${stagesOf(c).find(({ key }) => key === stage)?.title} [${queriesSaid(queries)}, ${keysSaid(keys)}]`,
+  shape: (c, form, queries, keys) =>
+    say`${formsOf(c).find(({ key }) => key === form)?.title} [${queriesSaid(queries)}, ${keysSaid(keys)}]`,
   /** A head's habit and how strong it is. @param {{ habit: keyof typeof HABITS, score: number }} of */
   habit: ({ habit, score }) => `${HABITS[habit][0]} ${score.toFixed(2)}`,
   zooms: (near) => [

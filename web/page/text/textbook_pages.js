@@ -14,7 +14,7 @@ import { say } from '../state/base/language.js';
  * @property {import('../state/store/store.js').Patch} [set]
  * @property {(c: any) => boolean} [when]  the model has such a part
  * @property {(c: any, s: State) => string[]} paragraphs  c: the configuration
- * @property {{ words: string } & import('./page_parts.js').Task} task
+ * @property {{ words: string } & import('./textbook_parts.js').Task} task
  * @property {(c: any) => string} question  answered by views/learn/questions.js under the same id
  * @property {string} hint
  */

@@ -2,7 +2,7 @@
 import { embedWidth, hasTwoStacks, positionKind, scoreScale, windowOf } from '../state/facts/architecture.js';
 import { POSITION, cut, order, scaling, windows } from './clauses.js';
 import { int, positionsSaid, quoted, sentences, tokensSaid } from './format.js';
-import { CELL, OTHER_HEAD, OTHER_LAYER, OTHER_PROMPT, OTHER_TOKEN, SCALED, anatomy, matrix } from './page_parts.js';
+import { CELL, OTHER_HEAD, OTHER_LAYER, OTHER_PROMPT, OTHER_TOKEN, SCALED, anatomy, matrix } from './textbook_parts.js';
 import { blocks } from './stages_text.js';
 import { say } from '../state/base/language.js';
 
@@ -94,7 +94,7 @@ export const TO_ATTENTION = [
   {
     id: 'scores',
     title: say`Scores`,
-    ...matrix({ stage: 'raw', zoom: 'near', stack: 'self' }),
+    ...matrix({ form: 'raw', zoom: 'near', stack: 'self' }),
     paragraphs: (c) => [
       sentences([
         say`A head multiplies each query with each key. Rows are queries, columns are keys. Longer vectors give larger products, so ${scaling(c)}.`,
@@ -111,7 +111,7 @@ export const TO_ATTENTION = [
   {
     id: 'mask',
     title: say`Mask`,
-    ...matrix({ stage: 'masked', stack: 'self' }),
+    ...matrix({ form: 'masked', stack: 'self' }),
     when: (c) => c.causal,
     paragraphs: (c, s) => {
       const window = windowOf(c, s.attention.head.layer);
@@ -130,7 +130,7 @@ export const TO_ATTENTION = [
   {
     id: 'softmax',
     title: say`Softmax`,
-    ...matrix({ stage: 'pattern', stack: 'self' }),
+    ...matrix({ form: 'pattern', stack: 'self' }),
     paragraphs: (c, s) => [
       sentences([
         say`Softmax turns each row of scores into weights that are positive and add up to 1.`,
@@ -156,7 +156,7 @@ export const TO_ATTENTION = [
   {
     id: 'cross',
     title: say`Cross-attention`,
-    ...matrix({ stage: 'pattern', stack: 'cross' }),
+    ...matrix({ form: 'pattern', stack: 'cross' }),
     when: hasTwoStacks,
     paragraphs: (c, s) => [
       say`What was read went through ${blocks(c.nEncoderLayers)} of the encoder, where every token sees every other. Here the text that is written reads it: queries from one text, keys and values from the other. No mask is needed, since the whole source, ${tokensSaid(s.text.sourceTokens.length)}, is there from the start.`,

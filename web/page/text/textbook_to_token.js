@@ -14,7 +14,7 @@ import {
   TEMPERATURE,
   TRAINED,
   anatomy,
-} from './page_parts.js';
+} from './textbook_parts.js';
 import { inductionSaid } from './textbook_examples.js';
 import { say } from '../state/base/language.js';
 

@@ -115,7 +115,7 @@ const began = (api, points, about, opens, head) => ({
     head,
     key: null,
     hover: null,
-    stage: 'pattern',
+    form: 'pattern',
     off: [],
   },
 });

@@ -22,9 +22,9 @@ export function keepRun(runtime) {
   runtime.set({ text: { kept: { tokens: [...text.tokens], model: runtime.loaded().name, temperature, seed } } });
 }
 
-/** The first index at which two texts have different tokens.
+/** How many tokens two texts begin with that are the same.
  * @param {import('../store/state.js').Token[]} one @param {import('../store/state.js').Token[]} other */
-export function firstDifference(one, other) {
+export function commonLength(one, other) {
   let at = 0;
   while (at < one.length && one[at].id === other[at]?.id) at++;
   return at;
@@ -91,7 +91,7 @@ export async function returnToBranch(runtime, i) {
   if (runtime.reading) return;
   const { tokens, branches } = runtime.state.text;
   const { tokens: old } = branches[i];
-  const at = firstDifference(tokens, old); // others may have been left behind since
+  const at = commonLength(tokens, old); // others may have been left behind since
   interrupt(runtime);
   branches[i] = { at: Math.min(at, tokens.length - 1), tokens: [...tokens] }; // it may be the other's beginning
   cut(runtime, at);

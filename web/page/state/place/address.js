@@ -102,7 +102,7 @@ export function readAddress(hash) {
     at: count(get('at'), 1e6),
     sourceAt: count(get('source-at'), 1e6),
     key: count(get('key'), 1e6),
-    stage: oneOf(get('stage'), 'raw', 'scaled', 'masked', 'pattern') ?? null,
+    form: oneOf(get('stage'), 'raw', 'scaled', 'masked', 'pattern') ?? null,
     zoom: oneOf(get('zoom'), 'near', 'whole') ?? null,
     off: (get('off') ?? '').split(',').filter(isPart),
   };
@@ -207,7 +207,7 @@ export function addressOf({ view, text, sampler, attention, engine }, changes) {
   if (asks || (!text.follow && text.cursor >= 0)) q.set('at', String(text.cursor));
   if (text.sourceCursor < text.sourceTokens.length - 1) q.set('source-at', String(text.sourceCursor));
   if (attention.key !== null) q.set('key', String(attention.key));
-  if (attention.stage !== 'pattern') q.set('stage', attention.stage);
+  if (attention.form !== 'pattern') q.set('stage', attention.form);
   if (attention.zoom !== 'near') q.set('zoom', attention.zoom);
   if (openStage) q.set('open', openStage);
   if (unit) q.set('unit', unit);

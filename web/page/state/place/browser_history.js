@@ -57,7 +57,7 @@ const HELD = {
   view: ['id', 'learn', 'lab', 'assignment', 'openStage', 'unit', 'present', 'features'],
   text: ['prompt', 'source', 'tokens', 'cursor', 'sourceCursor'],
   sampler: Object.keys(SAMPLER),
-  attention: ['stack', 'head', 'key', 'stage', 'zoom', 'off'],
+  attention: ['stack', 'head', 'key', 'form', 'zoom', 'off'],
   engine: ['status', 'model'],
 };
 

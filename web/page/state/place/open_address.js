@@ -34,7 +34,7 @@ export async function followAddress(asked, store, calls) {
     asked = { ...asked, ids: null, written: undefined, at: undefined, sourceAt: undefined, key: undefined };
   await writeAgain(asked, store, calls);
   if (state.engine.model !== model) return; // another was chosen
-  const { head, at, sourceAt, key, stage, zoom } = asked;
+  const { head, at, sourceAt, key, form, zoom } = asked;
   const stack = asked.stack && model.config.kind === 'encoder_decoder' ? asked.stack : state.attention.stack;
   const { layers, heads, keys } = shownAttention({ ...state, attention: { ...state.attention, stack } });
   const off = asked.off.filter((part) => partOf(model.config, part));
@@ -42,7 +42,7 @@ export async function followAddress(asked, store, calls) {
   const attention = {};
   if (stack !== state.attention.stack) attention.stack = stack;
   if (head && head[0] < layers && head[1] < heads) attention.head = { layer: head[0], head: head[1] };
-  if (stage) attention.stage = stage;
+  if (form) attention.form = form;
   if (zoom) attention.zoom = zoom;
   if (off.length) attention.off = off;
   if (key !== undefined && key < keys.length) attention.key = key;

@@ -101,7 +101,7 @@ const attention = () => ({
   headChosen: false, // by an opening or by the first text of this model
   key: /** @type {number | null} */ (null), // the selected column of the large head
   hover: /** @type {{ query: number, key: number } | null} */ (null),
-  stage: /** @type {'raw' | 'scaled' | 'masked' | 'pattern'} */ ('pattern'),
+  form: /** @type {'raw' | 'scaled' | 'masked' | 'pattern'} */ ('pattern'), // of the scores that are shown
   zoom: /** @type {'near' | 'whole'} */ ('near'), // the large head: the tokens before the selected one, or all
   arcs: true, // draw the selected row over the text
   off: /** @type {string[]} */ ([]), // parts that are switched off, by their keys (switchable_parts.js)

@@ -1,4 +1,4 @@
-// attention_source.js - the values of one head in the stage that is shown, as the picture, the list and the table read
+// attention_source.js - the values of one head in the form that is shown, as the picture, the list and the table read
 // them
 
 import { patternSource } from '../../../draw/pattern_source.js';
@@ -6,15 +6,15 @@ import { percent, value } from '../../text/format.js';
 import { shownAttention } from '../../state/calls/shown_attention.js';
 
 /**
- * @typedef {object} Stage
+ * @typedef {object} Form
  * @property {number} n        queries that are known
  * @property {number} m        keys of the last of them
- * @property {boolean} here    the values of this stage are there
+ * @property {boolean} here    the values of this form are there
  * @property {(value: number) => string} write
  * @property {[number, number] | null} range  of scores, null for weights
  * @property {boolean} later   masked cells have values, which a later step masks
  *
- * @typedef {import('../../../draw/matrix.js').Source & Stage} AttentionSource
+ * @typedef {import('../../../draw/matrix.js').Source & Form} AttentionSource
  */
 
 /**
@@ -24,10 +24,10 @@ import { shownAttention } from '../../state/calls/shown_attention.js';
  */
 export function sourceOf(page, scores) {
   const { rows, causal, keys } = shownAttention(page);
-  const { stage, stack } = page.attention;
+  const { form, stack } = page.attention;
   const known = rows?.known(page.attention.head.layer) ?? 0;
   const columns = (/** @type {number} */ n) => (stack === 'self' ? n : keys.length);
-  if (stage === 'pattern')
+  if (form === 'pattern')
     return {
       ...patternSource(rows, page.attention.head, causal),
       n: known,
@@ -40,7 +40,7 @@ export function sourceOf(page, scores) {
   // as many as have a pattern: the newest token of a text has none until it is read
   const n = Math.min(scores?.n ?? 0, known);
   const { min, max } = scores ?? { min: 0, max: 1 };
-  const cut = causal && stage === 'masked';
+  const cut = causal && form === 'masked';
   const later = causal && !!scores?.of.q;
   return {
     triangular: causal,

@@ -33,7 +33,7 @@ export function product(q, k, { head, query, key }) {
  * The scores of one head: data [query, key], min and max of those that are finite.
  * @param {LayerScores} of
  * @param {number} head
- * @param {number} scale  that q · k is multiplied with in this stage
+ * @param {number} scale  that q · k is multiplied with in this form
  */
 export async function headScores(of, head, scale) {
   const [, n, keys] = of.scores.shape;

@@ -6,9 +6,9 @@ import { shownAttention } from '../../state/calls/shown_attention.js';
 import { headScores } from './query_key_scores.js';
 import { messageOf } from '../../state/base/error_message.js';
 
-/** @typedef {'raw' | 'scaled' | 'masked' | 'pattern'} Stage */
+/** @typedef {'raw' | 'scaled' | 'masked' | 'pattern'} Form */
 
-/** @type {Record<Stage, string>} */
+/** @type {Record<Form, string>} */
 export const POINTS = {
   raw: 'hook_attn_scores_raw',
   scaled: 'hook_attn_scores_scaled',
@@ -17,16 +17,16 @@ export const POINTS = {
 };
 
 /**
- * Scores of all heads of an attention in this stage, from one pass over the text.
+ * Scores of all heads of an attention in this form, from one pass over the text.
  * @param {string} point  of the attention
- * @param {keyof typeof POINTS} stage
+ * @param {keyof typeof POINTS} form
  * @param {(points: string[]) => Promise<Record<string, any>>} values  of a pass
  * @param {any} config
  */
-async function layerScores(point, stage, values, config) {
-  const at = `${point}.${POINTS[stage]}`;
-  if (stage === 'masked') return { scores: tensorAt(await values([at]), at), q: null, k: null };
-  // the mask is added in the stage after these
+async function layerScores(point, form, values, config) {
+  const at = `${point}.${POINTS[form]}`;
+  if (form === 'masked') return { scores: tensorAt(await values([at]), at), q: null, k: null };
+  // the mask is added after these
   const factors = ['hook_rot_q', 'hook_rot_k', 'hook_q', 'hook_k'].map((name) => `${point}.${name}`);
   const found = await values([at, ...factors]);
   // q and k are not captured behind their norms, unless they are rotated afterwards
@@ -49,20 +49,20 @@ function tensorAt(found, point) {
  */
 export function scoresOfHead(context) {
   const { page, set, calls } = context;
-  const keyNow = () => `${shownAttention(page).point}.${POINTS[page.attention.stage]} ${calls.textKey()}`;
+  const keyNow = () => `${shownAttention(page).point}.${POINTS[page.attention.form]} ${calls.textKey()}`;
   const layer = answerTo(
-    () => (page.attention.stage === 'pattern' ? '' : textQuestion(context) && keyNow()),
+    () => (page.attention.form === 'pattern' ? '' : textQuestion(context) && keyNow()),
     async () => {
       const key = keyNow();
-      const { stage } = page.attention;
+      const { form } = page.attention;
       try {
         return {
           key,
-          scale: stage === 'raw' ? 1 : scoreScale(page.engine.model?.config ?? {}, page.attention.head.layer),
-          ...(await layerScores(shownAttention(page).point, stage, calls.values, page.engine.model?.config)),
+          scale: form === 'raw' ? 1 : scoreScale(page.engine.model?.config ?? {}, page.attention.head.layer),
+          ...(await layerScores(shownAttention(page).point, form, calls.values, page.engine.model?.config)),
         };
       } catch (error) {
-        if (keyNow() === key) set({ attention: { stage: 'pattern' }, view: { error: messageOf(error) } });
+        if (keyNow() === key) set({ attention: { form: 'pattern' }, view: { error: messageOf(error) } });
         return null;
       }
     },

@@ -78,4 +78,4 @@ const config = (page) => /** @type {any} */ (page.engine.model).config;
  * @param {Source} source
  * @returns {Promise<Answer | null>} null: there is no text to answer from
  */
-export const answerTo = async (id, source) => (source.page.engine.model ? ANSWERS[id](source) : null);
+export const rightAnswer = async (id, source) => (source.page.engine.model ? ANSWERS[id](source) : null);

@@ -1,5 +1,5 @@
-// page_parts.js - parts that pages of the textbook share: where they are seen, and things to do, each with a button that
-// does it
+// textbook_parts.js - parts that pages of the textbook share: where they are seen, and things to do, each with a button
+// that does it
 import { headKey, toggled } from '../state/facts/switchable_parts.js';
 import { shownAttention } from '../state/calls/shown_attention.js';
 import { say } from '../state/base/language.js';
@@ -52,9 +52,9 @@ export const OTHER_LAYER = {
 };
 /** @type {Task} */
 export const SCALED = {
-  label: (s) => (s.attention.stage === 'scaled' ? say`Show q · k` : say`Show the scaled scores`),
-  act: ({ page, set }) => set({ attention: { stage: page.attention.stage === 'scaled' ? 'raw' : 'scaled' } }),
-  done: (now) => now.attention.stage === 'scaled',
+  label: (s) => (s.attention.form === 'scaled' ? say`Show q · k` : say`Show the scaled scores`),
+  act: ({ page, set }) => set({ attention: { form: page.attention.form === 'scaled' ? 'raw' : 'scaled' } }),
+  done: (now) => now.attention.form === 'scaled',
 };
 /** @type {Task} */
 export const CELL = {
