@@ -1,7 +1,6 @@
 // attention.test.js - the view Inside in Chromium: heads, the matrix of one head and its stages, against the library in
-// Node on the same file
+// Node on the same file. tests/node/panel_texts.test.js has the list beside a head.
 import assert from 'node:assert/strict';
-import { percent } from '../../web/page/text/format.js';
 import { open, pageTest } from './built_page.js';
 import { opened, sum, tensor, withModel } from './expected.js';
 import {
@@ -100,24 +99,6 @@ pageTest(
         assert.ok((await shape()).endsWith(size), await shape());
       }
     }
-  },
-);
-
-/** Row of a head's attention point, the newest token's left out. */
-const rowOf = ({ data, shape: [, n, keys] }, head, query) =>
-  data.subarray((head * n + query) * keys, (head * n + query + 1) * keys);
-
-pageTest(
-  'the list beside a head has the largest weights of the selected token',
-  insideStory('&head=2.3&at=14'),
-  async ({ page }) => {
-    await page.locator('.attention').scrollIntoViewIfNeeded();
-    await quiet(page);
-    const row = rowOf(await tensor(model, await ids(page), 'blocks.2.attn.hook_pattern'), 3, 14);
-    const best = [...row].sort((a, b) => b - a).slice(0, 12);
-    assert.match(await page.locator('#h-attention').textContent(), /^Layer 3, head 4 /);
-    assert.match(await page.locator('.side h3').textContent(), /^Where head 4 looks from “/);
-    assert.deepEqual(await page.locator('.attends .num').allTextContents(), best.map(percent));
   },
 );
 

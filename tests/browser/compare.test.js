@@ -1,80 +1,26 @@
-// compare.test.js - the view Experiment in Chromium where models are compared and built
+// compare.test.js - the view Experiment in Chromium where models are compared and built. tests/node/panel_texts.test.js has
+// what is told of two shipped models, roster.test.js the counts of known sizes.
 import assert from 'node:assert/strict';
-import { load } from '../../web/lib/api/index.js';
 import { open, pageTest, visit } from './built_page.js';
-import { top } from './expected.js';
-import { STORY, cells, copied, fast, ids, openView, read, run, saved, says, shows, written } from './page_parts.js';
+import { cells, copied, fast, ids, openView, read, run, saved, says, shows, written } from './page_parts.js';
 
-const compared = (page, name) => shows(page, () => page.locator('.compare-models thead th').nth(2).textContent(), name);
-const changed = (page) => cells(page, '.changes tbody tr');
 const total = async (page, column) => read(await page.locator('.compare-models tr.total td').nth(column).textContent());
 
 pageTest(
-  'what changed between two shipped models is told in words, and nothing that is the same in both',
+  'a shipped model is told from the loaded one; an encoder-decoder with grouped queries and a d_head is built, and writes',
   {},
   async ({ page }) => {
     await openView(page, 'experiment');
     await page.locator('#preset').selectOption({ label: 'stories-GPT-2' });
-    await compared(page, 'stories-GPT-2');
-    const [one, two] = [await load(`${top}weights/stories.gguf`), await load(`${top}weights/stories-gpt2.gguf`)];
-    assert.deepEqual([await total(page, 0), await total(page, 1)], [one.parameters.total, two.parameters.total]);
-    const list = await changed(page);
-    for (const [name, key] of [
-      ['d_model', 'dModel'],
-      ['layers', 'nLayers'],
-      ['heads', 'nHeads'],
-      ['d_ff', 'dFf'],
-    ]) {
-      assert.deepEqual(
-        list.find(([title]) => title === name)?.slice(1),
-        [String(one.config[key]), String(two.config[key])],
-        name,
-      );
-    }
-    assert.deepEqual(list.find(([title]) => title === 'positions')?.slice(1), ['rotary', 'learned']);
-    // equal in both: not told, not marked
-    assert.equal(one.config.vocabSize, two.config.vocabSize);
-    assert.ok(!list.some(([title]) => ['vocabulary', 'head tied', 'final norm'].includes(title)), list.join(' | '));
+    await shows(page, () => page.locator('.compare-models thead th').nth(2).textContent(), 'stories-GPT-2');
+    assert.deepEqual((await cells(page, '.changes tbody tr')).find(([name]) => name === 'positions')?.slice(1), [
+      'rotary',
+      'learned',
+    ]);
     assert.equal(await page.locator('.flows .box.head.differs').count(), 0);
-    one.dispose();
-    two.dispose();
-    // a preset leaves open what the loaded model says: both have a final norm and no biases
-    await page.locator('#preset').selectOption('llama-7b');
-    await compared(page, 'llama-7b');
-    const titles = (await changed(page)).map(([title]) => title);
-    assert.ok(titles.includes('d_model') && titles.includes('head tied'));
-    assert.deepEqual(
-      titles.filter((title) => /biases|norm|FFN|positions|theta/.test(title)),
-      [],
-    );
-    assert.deepEqual(await page.locator('.flows .box.norm.differs').allTextContents(), []);
-    // the loaded one beside itself
     await page.locator('#preset').selectOption({ label: 'stories-5M' });
     await says(page, '.changes', /Both have the same settings/);
     assert.equal(await page.locator('.flows .differs, .flows .unlike').count(), 0);
-  },
-);
-
-pageTest('the counts of other models come out', STORY, async ({ page }) => {
-  await openView(page, 'experiment');
-  for (const [name, want] of [
-    ['gpt2', 124_439_808],
-    ['gpt2-xl', 1_557_611_200],
-    ['llama-7b', 6_738_415_616],
-    ['modern-124m', 123_551_232],
-  ]) {
-    await page.locator('#preset').selectOption(name);
-    await shows(page, () => total(page, 1), want, name);
-  }
-  await page.locator('#build-tieWordEmbeddings').uncheck();
-  await shows(page, () => total(page, 1), 162_148_608, 'untied');
-});
-
-pageTest(
-  'an encoder-decoder with grouped queries, q and k norms and a d_head of its own is built, and writes',
-  {},
-  async ({ page }) => {
-    await openView(page, 'experiment');
     await page.locator('#preset').selectOption('tutorial-5');
     await page.locator('#build-kind').selectOption('encoder_decoder');
     for (const [key, value] of [
