@@ -150,18 +150,6 @@ pageTest('another address put into the same tab is followed, the skip link is no
   assert.deepEqual(await ids(page), want);
 });
 
-// The token was refused, and yet drawn, with NaN for its probabilities.
-pageTest('an address with an id that the model has not brings the prompt alone', {}, async ({ page }) => {
-  for (const ids of ['-1', 'zzzzz']) {
-    await page.goto('about:blank');
-    await page.goto(`${server.url}#model=weights/stories-1m.gguf&prompt=Once&ids=${ids}`);
-    await says(page, '.error', /the link refers to token .*, but this model only has tokens 0 to 2047/);
-    await quiet(page);
-    assert.equal(await page.locator('.tok').count(), 2);
-    assert.equal(await page.evaluate(() => /NaN/.test(document.body.innerHTML)), false);
-  }
-});
-
 // 400,000 characters kept the page from answering for ten seconds.
 pageTest(
   'a prompt that is too long for an address is not read, one that is too long for the model stays and can be cut',

@@ -1,7 +1,7 @@
 // generation.test.js - the built page in Chromium: a visitor types, runs, stops, steps; what is written is what the
 // library writes in Node on the same file
 import assert from 'node:assert/strict';
-import { open, pageTest, server, visitTest } from './built_page.js';
+import { pageTest, server, visitTest } from './built_page.js';
 import { continued, opened, surprisals, withModel } from './expected.js';
 import {
   STORY,
@@ -14,7 +14,6 @@ import {
   openCandidates,
   openView,
   otherWords,
-  refused,
   resting,
   run,
   runPrompt,
@@ -121,37 +120,6 @@ pageTest(
       await page.getByRole('button', { name: 'Step' }).click();
       await hasIds(page, whole.slice(0, given.length + i));
     }
-  },
-);
-
-pageTest(
-  'what could follow a token is told of the text that is there, whatever was there before',
-  STORY,
-  async ({ page }) => {
-    /** The distribution after the second token written, word by word, once it is exact and cut as the sampler does. */
-    const told = async (page) => {
-      const given = await page.locator('.tok.given').count();
-      await page
-        .locator('.tok')
-        .nth(given + 1)
-        .click();
-      await openCandidates(page);
-      await quiet(
-        page,
-        () =>
-          /entropy/.test(document.querySelector('#h-next').textContent) &&
-          /sampler/.test(document.querySelector('.bar').textContent),
-      );
-      return page.locator('#h-next, .bar:visible').allInnerTexts();
-    };
-    const cat = 'The cat sat on the mat because';
-    await runPrompt(page, 'Once upon a time', { tokens: 12 });
-    await told(page);
-    await runPrompt(page, cat, { tokens: 12 });
-    const fresh = await open(STORY);
-    await runPrompt(fresh.page, cat, { tokens: 12 });
-    assert.deepEqual(await told(page), await told(fresh.page));
-    await fresh.close();
   },
 );
 

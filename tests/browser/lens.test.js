@@ -79,26 +79,24 @@ storyTest('the lens ends in the model’s own answer, and the votes add up to th
   assert.ok(Math.abs(Number(total) - Number(logit)) < 0.1, said);
 });
 
-pageTest(
+storyTest(
   'the norms and votes of the lens are those of the library, layers and heads counted from 1',
-  insideStory('&at=14'),
   async ({ page }) => {
-    await page.locator('.lens-card').scrollIntoViewIfNeeded();
-    await page.waitForSelector('.vote');
-    await quiet(page);
-    const all = await ids(page);
+    await lens(page);
+    const all = await ids(page),
+      read = all.slice(0, -1);
     const { nLayers, nHeads } = model.config;
-    const { captured } = await model.forward(all.slice(0, 15), { capture: ['*hook_resid_post'] });
+    const { captured } = await model.forward(read, { capture: ['*hook_resid_post'] });
     const norms = Array.from({ length: nLayers }, (_, layer) => {
       const { data, shape } = captured[`blocks.${layer}.hook_resid_post`];
-      return figures(Math.hypot(...data.subarray(14 * shape[1], 15 * shape[1])));
+      return figures(Math.hypot(...data.slice(-shape[1])));
     });
     assert.deepEqual(await page.locator('.lens td.n').allTextContents(), norms);
     assert.deepEqual(
       await page.locator('.lens tbody th').allTextContents(),
       norms.map((_, layer) => `layer ${layer + 1}`),
     );
-    const { parts } = await model.attribution(all.slice(0, 15), { token: all[15] });
+    const { parts } = await model.attribution(read, { token: all.at(-1) });
     const said = parts
       .filter(({ kind }) => kind === 'head')
       .map(

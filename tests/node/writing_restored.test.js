@@ -117,6 +117,18 @@ test('a previous text is restored completely, also after further branches', asyn
   }
 });
 
+// The token was refused, and yet drawn, with NaN for its probabilities.
+test('an address with an id that the model has not brings the prompt alone', async () => {
+  for (const id of ['-1', 'zzzzz']) {
+    const asked = applicable(readAddress(`#model=weights/stories-1m.gguf&prompt=Once&ids=${id}`));
+    const { state, store, errors, calls } = made(asked.state);
+    await calls.loadModel(stories, { name: 'a', address: 'weights/stories-1m.gguf', opens: asked.opens });
+    await followAddress(asked, store, calls);
+    assert.match(errors.join(), /^the link refers to token .*, but this model only has tokens 0 to 2047/i);
+    assert.deepEqual(ids(state), await state.engine.model.api.encode('Once'));
+  }
+});
+
 test('a text that was branched inside its prompt is restored from its address', async () => {
   const { state, calls } = await withStories({ engine: { pace: 'fast', maxTokens: 6 } });
   await calls.write();
