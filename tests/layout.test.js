@@ -491,9 +491,9 @@ const forbidden = [
     /^web\/lib\/(?!apps\/cli\/)/,
   ],
   [
-    'no content network, but in a text to paste into another page (programs.js)',
+    'no content network, but in a text to paste into another page (copied_figure.js)',
     /unpkg|jsdelivr|cdnjs|googleapis|gstatic/,
-    /^web\/(?!page\/views\/write\/programs\.js)/,
+    /^web\/(?!page\/views\/write\/copied_figure\.js)/,
   ],
   ['library code neither prints nor leaves', /\b(?:printf|puts|exit|abort)\(/, /^src\/(?:base|kernels|model|wasm)\//],
   ['floating point stays exact', /-ffast-math/, /^(?:build\.sh|scripts\/)/],

@@ -1,6 +1,4 @@
-// programs.js - makes the programs of “Copy as”: one for this package, one for TransformerLens, and an element for any
-// page
-import { version } from '../../../../package.json';
+// programs.js - makes the programs of “Copy as”: one for this package and one for TransformerLens
 import { hasFfn, isGated } from '../../state/facts/architecture.js';
 import { isSpecial } from '../../state/facts/special_tokens.js';
 import { shownAttention } from '../../state/calls/shown_attention.js';
@@ -10,11 +8,11 @@ import { ACTIVATIONS, activationOf } from '../../text/ffn_text.js';
 /** @typedef {import('../../state/store/state.js').State} State */
 
 const json = JSON.stringify;
-const idsOf = (/** @type {{ id: number }[]} */ tokens) => tokens.map(({ id }) => id);
-const textOf = (/** @type {import('../../state/store/state.js').Token[]} */ tokens) =>
+export const idsOf = (/** @type {{ id: number }[]} */ tokens) => tokens.map(({ id }) => id);
+export const textOf = (/** @type {import('../../state/store/state.js').Token[]} */ tokens) =>
   tokens.map(({ id, text }) => (isSpecial(id) ? '' : text)).join('');
 /** What it was loaded from, by an address that holds everywhere. @param {Partial<import('../../state/store/state.js').LoadedModel>} model */
-const sourceOf = ({ address }) => address && new URL(address, document.baseURI).href;
+export const sourceOf = ({ address }) => address && new URL(address, document.baseURI).href;
 
 /** The text with the selected head, and how the prompt goes on without the parts that are off. @param {State} s */
 export function asJavaScript(s) {
@@ -132,24 +130,4 @@ print(logits[0, -1].argmax().item())
 `
     : ''
 }`;
-}
-
-/** A figure for any page: of the model and the text, or of what is known of the selected head where no address gives the
- * model or it has two stacks. @param {State} s */
-export function asHtml(s) {
-  const { config, ...model } = s.engine.model ?? {};
-  const figure = document.createElement('glass-former');
-  if (sourceOf(model) && config?.kind !== 'encoder_decoder') {
-    figure.setAttribute('src', /** @type {string} */ (sourceOf(model)));
-    figure.setAttribute('text', s.engine.model?.wordless ? idsOf(s.text.tokens).join(' ') : textOf(s.text.tokens));
-  } else {
-    const { rows, queries, keys } = shownAttention(s);
-    const { layer, head } = s.attention.head;
-    const short = (/** @type {{ id: number, text: string }[]} */ list) => list.map(({ id, text }) => ({ id, text }));
-    const tokens = short(queries.slice(0, rows?.known(layer)));
-    const pattern = tokens.map((_, q) => Array.from(rows?.row(layer, head, q) ?? [], (x) => Number(x.toFixed(3))));
-    figure.setAttribute('data', json({ tokens, keys: queries === keys ? undefined : short(keys), pattern }));
-  }
-  const script = `https://cdn.jsdelivr.net/npm/glassformer@${version}/dist/elements.js`;
-  return `<script type="module" src="${script}"></script>\n${figure.outerHTML}\n`;
 }
