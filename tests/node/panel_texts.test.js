@@ -5,6 +5,7 @@ import { test } from 'node:test';
 import { completeConfig, countParameters, load } from '../../web/lib/api/index.js';
 import { percent, quoted } from '../../web/page/text/format.js';
 import { tokenSentences } from '../../web/page/text/chosen_token_text.js';
+import { writesWords } from '../../web/page/state/facts/shipped_models.js';
 import { pagesOf } from '../../web/page/text/textbook_pages.js';
 import { normFindings } from '../../web/page/text/depth_text.js';
 import { differences } from '../../web/page/views/experiment/build_fields.js';
@@ -145,4 +146,17 @@ test('the gradient of the last layer of deep models is that of Xiong et al., and
       'post-norm keeps the stream at 1',
     );
   }
+});
+
+test('the tour follows a model of words: shipped stories and models of others, no dates, numbers or random weights', () => {
+  const { address } = state.engine.model;
+  for (const [model, words] of [
+    [{ address }, true],
+    [{ address: 'https://models.example/far.gguf' }, true],
+    [{ address: 'mine.safetensors', wordless: true }, false],
+    [{ address: 'weights/dates/' }, false],
+    [{ address: 'weights/addition/' }, false],
+    [{ address: '', made: { config: {}, seed: 1 } }, false],
+  ])
+    assert.equal(writesWords(model), words, JSON.stringify(model));
 });
