@@ -1,8 +1,7 @@
 // anatomy.test.js - the picture of a pass in Chromium: its stages, lanes and words, and the values of a stage
 import assert from 'node:assert/strict';
-import { load } from '../../web/lib/api/index.js';
 import { pageTest } from './built_page.js';
-import { opened, top } from './expected.js';
+import { opened } from './expected.js';
 import { STORY, accessible, counts, ids, openView, says } from './page_parts.js';
 import { quiet } from './quiet.js';
 
@@ -101,28 +100,21 @@ pageTest(
   },
 );
 
-pageTest('a stage opens its values, and says what it is of the loaded architecture', STORY, async ({ page }) => {
-  for (const word of ['Embedding', `${model.config.nHeads} heads`, 'SwiGLU', 'Next token'])
-    await page.locator('.stage', { hasText: word }).first().waitFor();
-  await page.locator('.stage', { hasText: 'SwiGLU' }).press('Enter');
-  await page.waitForSelector('.inspector canvas:visible');
-  await page.locator('.stage', { hasText: 'Scores (tied head)' }).waitFor();
-  await says(page, '.values .cell', /blocks\.\d\.mlp\.hook_/);
-});
-
 pageTest(
-  'the values of a stage are there as a table, a few columns at a time',
-  '#model=weights/stories-1m.gguf&prompt=Once upon a time&seed=3&written=8',
+  'a stage of the loaded architecture opens its values, as a picture and as a table, a few columns at a time',
+  `#model=${FILE}&prompt=Once upon a time&seed=3&written=8`,
   async ({ page }) => {
+    for (const word of ['Embedding', `${model.config.nHeads} heads`, 'Next token'])
+      await page.locator('.stage', { hasText: word }).first().waitFor();
     await page.locator('.stage', { hasText: 'SwiGLU' }).press('Enter');
+    await page.waitForSelector('.inspector canvas:visible');
+    await page.locator('.stage', { hasText: 'Scores (tied head)' }).waitFor();
     await page.getByRole('radio', { name: 'activated gate × up', exact: true }).press('Enter');
     await page.locator('.values .as-table summary').press('Enter');
-    const api = await load(`${top}weights/stories-1m.gguf`);
     const all = await ids(page);
     const point = /(blocks\.\d\.mlp\.hook_post)/.exec(await page.locator('.values .cell').textContent())[1];
-    const { data, shape } = (await api.forward(all, { capture: [point] })).captured[point];
+    const { data, shape } = (await model.forward(all, { capture: [point] })).captured[point];
     const [n, width] = shape;
-    api.dispose();
     const shown = async (from) => {
       await page.waitForFunction(
         (text) => document.querySelector('.values .takes output').textContent === text,
