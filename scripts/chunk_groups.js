@@ -23,6 +23,8 @@ const GROUPS = [
   [/^files\/(?:bytes\/tensor_files|huggingface\/weight_names|transfer\/(?:model_cache|requests|sha256))\./, 'caller'],
   [/^(?:files\/adapters\/(?:adapters|deltas)|run\/analysis\/scan_statistics)\./, 'caller'],
   [/^text\/(?!constrain\/constraint\.)/, 'text'],
+  // a call without a model: it reads the header of a file
+  [/^files\/read_provenance\./, 'provenance'],
   // what the worker needs, or the same thread without one
   [/^train\//, 'train'],
   [
