@@ -35,6 +35,7 @@ export const TRAIN = {
   status: {
     idle: say`Training runs in this tab. Nothing leaves it.`,
     starting: say`Learning the vocabulary …`,
+    copying: say`Copying the weights of the model …`,
     timing: say`Measuring how fast this machine trains …`,
     running: say`Training.`,
     paused: (at) => say`Paused at step ${at}.`,

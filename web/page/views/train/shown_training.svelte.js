@@ -53,7 +53,8 @@ export class TrainingRun {
     return this.phase !== 'idle' && this.phase !== 'stopped' && this.phase !== 'done';
   }
   get status() {
-    const words = TRAIN.status[this.phase];
+    const copying = this.phase === 'starting' && this.asked.objective === 'adapter',
+      words = TRAIN.status[copying ? 'copying' : this.phase];
     return typeof words === 'string' ? words : words(this.steps.length);
   }
 
