@@ -187,7 +187,11 @@ describe('values', async () => {
     await refused(logits([{ at, apply: half, scale: 2 }]), 'bad-option', /scale is given with apply/);
     await refused(collect(gqa.generate(ids, { edits: [{ at, apply: half }] })), 'bad-option', /forward and loss/);
     const elsewhere = await untilEnd(create({ vocab_size: 20, d_model: 8, n_layers: 1, n_heads: 1 }, { worker: true }));
-    await refused(elsewhere.forward([1], { edits: [{ at, apply: half }] }), 'bad-option', /without a worker/);
+    await refused(
+      elsewhere.forward([1], { edits: [{ at, apply: half }] }),
+      'bad-option',
+      /apply needs a model without a worker/,
+    );
   });
 
   test('several inputs take a list of edits each', async () => {

@@ -39,7 +39,7 @@ describe('metrics, inputs and edits', async () => {
     await refused(value({ value: () => NaN }), 'bad-option', /returned NaN, expected a finite number/);
     const apart = await load(stories, { worker: true });
     const own = { metric: { value: () => 0 } };
-    await refused(apart.sweep(ids, [[]], own), 'bad-option', /without a worker/);
+    await refused(apart.sweep(ids, [[]], own), 'bad-option', /value needs a model without a worker/);
     apart.dispose();
   });
 

@@ -116,5 +116,13 @@ test('an abort ends a scan with its reason, and wrong arguments are refused', as
   await refused(result(TEXTS, { at: '*.hook_pattern' }), 'bad-option', /no row for each position/);
   await refused(result(TEXTS, { at, index: [9999] }), 'bad-option', /index is 9999/);
   await refused(result(TEXTS, { at, statistic: 'median' }), 'bad-option', /mean, covariance/);
+  await refused(result([TEXTS[0], undefined], { at }), 'bad-argument', /the text 1 is undefined/);
+  const thrown = new TypeError('of the caller');
+  const broken = (function* () {
+    yield TEXTS[0];
+    throw thrown;
+  })();
+  const { code, cause, message } = await result(broken, { at }).catch((error) => error);
+  assert.deepEqual([code, cause, message], ['callback', thrown, 'the iterator of texts threw: of the caller']);
   model.dispose();
 });

@@ -1,6 +1,6 @@
 /// <reference lib="esnext.disposable" preserve="true" />
 // scan.js - the public class Scan: thousands of texts at some points of a model, in batches
-import { fail, guardedAsync, show } from '../base/errors.js';
+import { fail, guardedAsync, messageOf, show } from '../base/errors.js';
 import { originOf } from './origins.js';
 import { withJson } from './tensor_json.js';
 
@@ -122,16 +122,29 @@ async function* run(model, texts, options) {
   /** @type {any[]} */
   let list = [];
   let size = 0;
-  for await (const text of texts) {
-    if (list.length && size + text.length > most) {
+  for await (const text of iterated(texts)) {
+    const length = text?.length ?? 0;
+    if (list.length && size + length > most) {
       yield await scanned(list);
       [list, size] = [[], 0];
     }
     list.push(text);
-    size += text.length;
+    size += length;
   }
   if (list.length) yield await scanned(list);
   const points = Object.fromEntries(Object.entries(sums).map(([name, own]) => [name, statisticsOf(own)]));
   const origin = originOf(model, 'scan', { texts: count, tokens, sha256: sha.digest() }, options);
   return { texts: count, tokens, points: withJson(/** @type {ScanResult['points']} */ (points), origin) };
+}
+
+/**
+ * The texts, whose iterator may throw.
+ * @param {any} texts
+ */
+async function* iterated(texts) {
+  try {
+    yield* texts;
+  } catch (error) {
+    fail('callback', `the iterator of texts threw: ${messageOf(error)}`, error);
+  }
 }

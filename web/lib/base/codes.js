@@ -40,7 +40,7 @@ export const CODES = /* @__PURE__ */ Object.freeze({
   blocked: 'a policy of the page forbids what the engine needs; the sentence names the header to change',
   worker: 'the worker could not be started, failed or was terminated: dispose, and load again',
   storage: 'the requested cache cannot be used: the browser or the system blocks it, or it is full',
-  callback: 'a function that you passed threw an error: onProgress, names, or the apply of an edit',
+  callback: 'a function or an iterator that you passed threw an error, such as onProgress or the apply of an edit',
   internal: 'an error of the package itself, with what was thrown as its cause: please report it',
   crashed: 'the engine trapped, which is a bug of the package: dispose, and load again',
 });

@@ -180,8 +180,9 @@ const edits = (value, name, limits) => {
     for (const [field, place] of Object.entries(places)) inRange(`${where}.${field}`, place ?? 0, 0, 2 ** 31 - 1, true);
     if ((scale ?? set ?? add ?? project ?? mean ?? apply ?? null) === null)
       fail('bad-option', `${where} changes nothing: give ${CHANGES}`);
-    if ((apply ?? null) !== null && (typeof apply !== 'function' || !limits.here))
-      fail('bad-option', `${where}.apply is ${show(apply)}, expected a function, of a model without a worker`);
+    if ((apply ?? null) !== null && typeof apply !== 'function')
+      fail('bad-option', `${where}.apply is ${show(apply)}, expected a function`);
+    if (apply && !limits.here) fail('bad-option', `${where}.apply needs a model without a worker`);
     const other = Object.keys(fields).find(
       (field) => field !== 'at' && field !== 'apply' && (fields[field] ?? null) !== null,
     );

@@ -32,7 +32,10 @@ const positions = (value, name, limits) => {
 const own = (value, name, { here }) =>
   typeof value === 'function' && here
     ? value
-    : fail('bad-option', `${name} is ${show(value)}, expected a function, of a model without a worker`);
+    : fail(
+        'bad-option',
+        `${name} ${here ? `is ${show(value)}, expected a function` : 'needs a model without a worker'}`,
+      );
 /** What a metric can be: one of the first entries, with the others beside it. */
 const METRICS = "'loss', { token, minus, as, position }, { kl, position } or { value, slope, position }";
 
