@@ -65,6 +65,22 @@ test('the files of a run say what it learned from: of a text, of examples, for a
   model.dispose();
 });
 
+test('the files of a run name its teacher, and its weights while it has them', async () => {
+  const teacher = await load(stories);
+  const { weights, dtypes } = await teacher.provenance();
+  const how = { batchTokens: 256, steps: 1, teacher, teacherShare: 0.25 };
+  const recordOf = async (run) => provenanceOf((await run.files())[0].bytes);
+  await trained(tiny, text, how, async (run) => {
+    const record = await recordOf(run);
+    assert.deepEqual(record.teacher, { name: teacher.name, weights, dtypes, share: 0.25 });
+    assert.equal(record.options.teacherShare, undefined);
+    teacher.dispose();
+    const disposed = { name: record.teacher.name, weights: null, dtypes: null, share: 0.25 };
+    assert.deepEqual((await recordOf(run)).teacher, disposed);
+  });
+  await trained(tiny, text, { ...small, steps: 1 }, async (run) => assert.ok(!('teacher' in (await recordOf(run)))));
+});
+
 describe('the trained model', () => {
   const cases = {
     llama: [tiny, 1],
