@@ -1,5 +1,6 @@
 // dictionary_training.test.js - dictionary(): what it learns, its files, its features, its report
 import assert from 'node:assert/strict';
+import { createHash } from 'node:crypto';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, describe, test } from 'node:test';
@@ -158,8 +159,8 @@ describe('the files of a dictionary', () => {
     const cfg = JSON.parse(new TextDecoder().decode((await filesOf(trained))['cfg.json']));
     assert.equal(cfg.architecture, 'topk');
     assert.deepEqual([cfg.d_in, cfg.d_sae, cfg.k, cfg.metadata.hook_name], [128, 96, 6, at]);
-    const { seed, model: sum } = cfg.metadata.glassformer;
-    assert.equal(seed, 3);
+    const { seed, data, model: sum } = cfg.metadata.glassformer;
+    assert.deepEqual([seed, data], [3, createHash('sha256').update(JSON.stringify(text)).digest('hex')]);
     assert.match(sum, /^[0-9a-f]{64}$/);
   });
 

@@ -37,7 +37,7 @@ async function digest(blob) {
  * @param {any} data  a text, its bytes, or examples
  * @returns {Promise<string> | null}
  */
-function sumOf(data) {
+export function sumOf(data) {
   const list = data?.examples ?? data ?? null;
   if (list === null || typeof list === 'function') return null;
   const parts = Array.isArray(list)

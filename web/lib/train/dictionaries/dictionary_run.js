@@ -1,5 +1,6 @@
 // dictionary_run.js - the caller's side of training a dictionary: captures activations, and has the worker learn them
 import { fail, show } from '../../base/errors.js';
+import { sumOf } from '../run_provenance.js';
 import { startTrainer } from '../training_run.js';
 import { dictionaryOptions } from './dictionary_options.js';
 import { captureRows, rowsIn, textsOf, windowsOf } from './dictionary_windows.js';
@@ -36,6 +37,7 @@ export async function* trainDictionary(files, model, text, given) {
   const learnt = firstWindows(windows, from, Math.min(o.tokens, Math.max(1, total - o.heldOut)));
   const rows = rowsIn(learnt, from);
   if (!rows) fail('bad-argument', `the text has no tokens from position ${from} on`);
+  const data = await sumOf(typeof text === 'string' ? text : Array.from(text));
   signal?.throwIfAborted();
   const { remote, engine, helper } = await startTrainer(files, o.worker, signal, o.threads);
   const stop = () => remote.close();
@@ -79,7 +81,7 @@ export async function* trainDictionary(files, model, text, given) {
     const { glassformer, name, weights: sum, dtypes, kvDtype } = await model.provenance({ signal });
     const provenance = {
       ...{ glassformer, name, weights: sum, dtypes, kvDtype },
-      ...{ ...order, at, out, from, epochs: o.epochs, tokens: rows, ...(await fingerprintOf(model)) },
+      ...{ ...order, data, at, out, from, epochs: o.epochs, tokens: rows, ...(await fingerprintOf(model)) },
     };
     return SparseDictionary.trained(model, { ...o, ...order }, weights, {
       windows: learnt,
