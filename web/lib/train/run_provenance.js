@@ -35,9 +35,9 @@ async function digest(blob) {
 /**
  * The SHA-256 of data, as TrainingProvenance says.
  * @param {any} data  a text, its bytes, or examples
- * @returns {Promise<string> | null}
+ * @returns {Promise<string | null>}  rejects for bytes that the caller has given away: the run refuses them
  */
-export function sumOf(data) {
+export async function sumOf(data) {
   const list = data?.examples ?? data ?? null;
   if (list === null || typeof list === 'function') return null;
   const parts = Array.isArray(list)
