@@ -184,7 +184,7 @@ export class Dictionary {
     this.dispose();
   }
 
-  /** @ignore */
+  /** @internal */
   encoder() {
     return this.#core.encoder();
   }

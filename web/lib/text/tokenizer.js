@@ -92,7 +92,7 @@ export class Tokenizer {
 
   /**
    * The tokens and what decodes them, for constrain/token_bytes.js.
-   * @ignore
+   * @internal
    * @returns {import('./constrain/token_bytes.js').Parts}
    */
   parts() {
