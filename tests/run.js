@@ -3,10 +3,10 @@
 //   node tests/run.js GROUP...     layout native wasm node browser package faults real arm
 //
 // `./build.sh test` builds what the groups need and then runs this script. Two files more than there are cores run at
-// once, since most files wait now and then; one lane begins with the browsers, the others with the rest. A group that
-// executed no test fails. The last line is `N passed, N failed, N skipped`.
+// once, since most files wait now and then; one lane begins with the browsers, the others with the rest. Files about the
+// built page share a process, four at a time. A group that executed no test fails. The last line is `N passed, N failed, N skipped`.
 import { execFileSync, spawn } from 'node:child_process';
-import { existsSync, readdirSync, statSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { basename, join, relative } from 'node:path';
 import { run } from 'node:test';
@@ -29,7 +29,7 @@ const groups = {
     (file) => binary(process.execPath, ...relaxedSimd, file),
   ],
   node: [() => testFiles('node'), nodeTest],
-  browser: [() => testFiles('browser'), nodeTest],
+  browser: [browserTests, nodeTest],
   package: [() => testFiles('package'), nodeTest],
   faults: [() => testFiles('faults'), nodeTest],
   real: [() => testFiles('real'), nodeTest],
@@ -61,6 +61,26 @@ function nativeTests() {
   return [...others, ...names.split('\n').map((name) => `${every} ${name}`)];
 }
 const testFiles = (folder) => filesIn(`tests/${folder}`, (name) => name.endsWith('.test.js'));
+
+/** Files of the built page that share a process, a server and a browser: their start takes as long as a short test. */
+const TOGETHER = 4;
+
+/** The files of the group browser; those of the built page as files that import several of them, long and short ones. */
+function browserTests() {
+  const files = testFiles('browser'),
+    ofPage = files.filter((file) => readFileSync(file, 'utf8').includes("from './built_page.js'"));
+  const folder = join(top, 'build/together');
+  rmSync(folder, { recursive: true, force: true });
+  mkdirSync(folder, { recursive: true });
+  const lots = Math.ceil(ofPage.length / TOGETHER);
+  const together = Array.from({ length: lots }, (_, lot) => {
+    const mine = ofPage.filter((_, i) => i % lots === lot),
+      path = join(folder, `${mine.map((file) => basename(file, '.test.js')).join('-')}.test.js`);
+    writeFileSync(path, mine.map((file) => `import ${JSON.stringify(file)};\n`).join(''));
+    return path;
+  });
+  return [...together, ...files.filter((file) => !ofPage.includes(file))];
+}
 
 /** How long a process may stay after its last test, in ms: browsers and workers close in that time. */
 const CLOSING = 90_000;
