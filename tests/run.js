@@ -4,7 +4,8 @@
 //
 // `./build.sh test` builds what the groups need and then runs this script. Two files more than there are cores run at
 // once, since most files wait now and then; one lane begins with the browsers, the others with the rest. Files about the
-// built page share a process, four at a time. A group that executed no test fails. The last line is `N passed, N failed, N skipped`.
+// built page share a process, four at a time. A group that executed no test fails. The last line is
+// `N passed, N failed, N skipped`.
 import { execFileSync, spawn } from 'node:child_process';
 import { existsSync, mkdirSync, readFileSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
