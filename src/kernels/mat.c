@@ -139,14 +139,6 @@ void gf_mat_put_blocks(struct gf_mat *w, int32_t row, int32_t col, const void *b
         }
 }
 
-/* Write one number of a float matrix. */
-static void put_one(struct gf_mat *w, int64_t index, float x) {
-    if (w->dtype == GF_F32)
-        ((float *)w->data)[index] = x;
-    else
-        ((uint16_t *)w->data)[index] = w->dtype == GF_F16 ? gf_f32_to_f16(x) : gf_f32_to_bf16(x);
-}
-
 void gf_mat_put(struct gf_mat *w, int32_t row, int32_t col, const float *x, int32_t n) {
     if (gf_dtype_is_quantized(w->dtype)) {
         uint8_t block[GF_BLOCK_ROOM];
@@ -158,7 +150,13 @@ void gf_mat_put(struct gf_mat *w, int32_t row, int32_t col, const float *x, int3
         return;
     }
     const int64_t index = place(w, row, col);
-    for (int64_t i = 0; i < n; i++) put_one(w, index + i * GF_PANEL, x[i]);
+    if (w->dtype == GF_F32) {
+        float *p = (float *)w->data + index;
+        for (int64_t i = 0; i < n; i++) p[i * GF_PANEL] = x[i];
+        return;
+    }
+    uint16_t *p = (uint16_t *)w->data + index;
+    for (int64_t i = 0; i < n; i++) p[i * GF_PANEL] = w->dtype == GF_F16 ? gf_f32_to_f16(x[i]) : gf_f32_to_bf16(x[i]);
 }
 
 /* Columns of a float matrix, as gf_mat_get. */

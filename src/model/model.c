@@ -220,9 +220,8 @@ int32_t gf_tensor_products(const struct gf_model *m, int32_t i, int32_t row, int
         const int32_t rows = n - r < TOGETHER ? n - r : TOGETHER;
         gf_mat_bind(&w, GF_F32, rows, cols, panels);
         for (int32_t k = 0; k < rows; k++) {
-            float *to = panels + (int64_t)(k / GF_PANEL) * GF_PANEL * cols + k % GF_PANEL;
             gf_tensor_read(m, i, row + r + k, values, err);
-            for (int32_t c = 0; c < cols; c++) to[(int64_t)c * GF_PANEL] = values[c];
+            gf_mat_put(&w, k, 0, values, cols);
         }
         gf_matmul(products, x, &w, NULL, count, scratch, m->pool);
         for (int32_t k = 0; k < rows; k++)
