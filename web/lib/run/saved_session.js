@@ -6,7 +6,7 @@
 // as JSON, the type of the cache and the types of the weights, each in a line.
 import { fail } from '../base/errors.js';
 import { checkedIds } from '../base/checks.js';
-import { Sha256 } from '../files/transfer/sha256.js';
+import { digestOfBytes } from '../files/transfer/sha256.js';
 import { failContextFull } from './generation_options.js';
 
 /** @import { LoadedModel } from './loaded_model.js' */
@@ -17,19 +17,8 @@ const VERSION = 2;
 const HEADER_BYTES = MAGIC.length + 6 * 4;
 const DIGEST_BYTES = 32;
 
-/**
- * The SHA-256 of a state's bytes without the last DIGEST_BYTES. Only secure contexts have crypto.subtle; Sha256
- * takes 20 ms for a million bytes.
- * @param {Uint8Array<ArrayBuffer>} bytes
- * @returns {Promise<Uint8Array>}
- */
-async function digestOf(bytes) {
-  const covered = bytes.subarray(0, bytes.length - DIGEST_BYTES);
-  const { subtle } = globalThis.crypto ?? {};
-  if (subtle) return new Uint8Array(await subtle.digest('SHA-256', covered));
-  const digits = new Sha256().update(covered).digest();
-  return Uint8Array.from({ length: DIGEST_BYTES }, (_, i) => parseInt(digits.slice(2 * i, 2 * i + 2), 16));
-}
+/** The SHA-256 of a state's bytes without the last DIGEST_BYTES. @param {Uint8Array<ArrayBuffer>} bytes */
+const digestOf = (bytes) => digestOfBytes(bytes.subarray(0, bytes.length - DIGEST_BYTES));
 
 /**
  * What a model must have in common with the one whose session was saved.

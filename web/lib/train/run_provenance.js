@@ -2,8 +2,7 @@
 //
 // Threads and checkpoints are not in it: the same run gives the same files with any number of them.
 import { VERSION } from '../base/version.js';
-import { openBytes } from '../files/bytes/open_file.js';
-import { digestOf } from '../files/transfer/checksum.js';
+import { digestOfBytes } from '../files/transfer/sha256.js';
 import { TRAIN_FIELDS } from './train_fields.js';
 
 /** @import { Model } from '../api/model.js' */
@@ -24,14 +23,6 @@ import { TRAIN_FIELDS } from './train_fields.js';
 /** Typed arrays as lists. @param {string} _ @param {any} x */
 const plain = (_, x) => (ArrayBuffer.isView(x) ? Array.from(/** @type {any} */ (x)) : x);
 
-/** @param {Blob} blob */
-async function digest(blob) {
-  const { subtle } = globalThis.crypto ?? {}; // only in secure contexts
-  if (!subtle) return digestOf((await openBytes(blob, {})).chunks);
-  const bytes = new Uint8Array(await subtle.digest('SHA-256', await blob.arrayBuffer()));
-  return Array.from(bytes, (x) => x.toString(16).padStart(2, '0')).join('');
-}
-
 /**
  * The SHA-256 of data, as TrainingProvenance says.
  * @param {any} data  a text, its bytes, or examples
@@ -43,7 +34,8 @@ export async function sumOf(data) {
   const parts = Array.isArray(list)
     ? ['[', ...list.map((x, i) => (i ? ',' : '') + JSON.stringify(x, plain)), ']']
     : [list];
-  return digest(new Blob(parts));
+  const digest = await digestOfBytes(new Uint8Array(await new Blob(parts).arrayBuffer()));
+  return Array.from(digest, (x) => x.toString(16).padStart(2, '0')).join('');
 }
 
 /** @param {Model} model  @returns {() => Promise<ReadModel>} */

@@ -23,7 +23,7 @@ export function checkDigest(name, found, expected) {
  * @param {AsyncIterator<Uint8Array>} chunks
  * @param {AbortSignal} [signal]
  */
-export async function digestOf(chunks, signal) {
+async function digestOf(chunks, signal) {
   const hash = new Sha256();
   const yielder = new Yielder(signal);
   for await (const bytes of { [Symbol.asyncIterator]: () => chunks })

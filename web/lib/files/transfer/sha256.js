@@ -90,3 +90,16 @@ export class Sha256 {
 function rotateRight(x, n) {
   return (x >>> n) | (x << (32 - n));
 }
+
+/**
+ * The 32 bytes of the SHA-256 of bytes that are all there. Only secure contexts have crypto.subtle; Sha256 takes 20 ms
+ * for a million bytes.
+ * @param {Uint8Array<ArrayBuffer>} bytes
+ * @returns {Promise<Uint8Array>}
+ */
+export async function digestOfBytes(bytes) {
+  const { subtle } = globalThis.crypto ?? {};
+  if (subtle) return new Uint8Array(await subtle.digest('SHA-256', bytes));
+  const digits = new Sha256().update(bytes).digest();
+  return Uint8Array.from({ length: 32 }, (_, i) => parseInt(digits.slice(2 * i, 2 * i + 2), 16));
+}
