@@ -189,14 +189,14 @@ export class Dictionary {
     return this.#core.encoder();
   }
   /**
-   * @ignore
+   * @internal
    * @param {number} feature
    * @param {string} where
    */
   edited(feature, where) {
     return this.#core.edited(feature, where);
   }
-  /** @ignore @param {() => void} drop */
+  /** @internal @param {() => void} drop */
   onDispose(drop) {
     this.#core.onDispose(drop);
   }

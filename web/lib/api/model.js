@@ -49,7 +49,7 @@ export class Model {
   /** The newest conversation of `chat`. */
   #conversation;
   #disposed = false;
-  /** @ignore Another number after each change of the weights. */
+  /** @internal Another number after each change of the weights. */
   weightsVersion = 0;
 
   /**
@@ -391,7 +391,7 @@ export class Model {
 
   /**
    * What an input activates in a dictionary: called by Dictionary.
-   * @ignore
+   * @internal
    * @param {import('./dictionary.js').Dictionary} dictionary
    * @param {string | Ids} input
    * @param {any} [options]  at, addSpecialTokens, signal
@@ -403,7 +403,7 @@ export class Model {
 
   /**
    * The tokens whose logits a direction of the stream changes most: called by Dictionary.
-   * @ignore
+   * @internal
    * @param {Float32Array} direction  [d_model]
    * @param {number} n  tokens that are raised, and that are lowered
    * @returns {Promise<Record<'promoted' | 'suppressed', {id: number, logit: number}[]>>}
@@ -414,7 +414,7 @@ export class Model {
 
   /**
    * A batch of a scan: called by scan.
-   * @ignore
+   * @internal
    * @param {readonly (string | Ids)[]} texts
    * @param {any} options  checked, but for edits
    * @param {AbortSignal} [signal]
@@ -799,7 +799,7 @@ export class Model {
 
   /**
    * A call on an adapter that is read first. Called by train/, too.
-   * @ignore
+   * @internal
    * @param {'addAdapter' | 'modules'} call
    * @param {any} source  modules: undefined: none
    * @param {any} [options]
@@ -811,7 +811,7 @@ export class Model {
 
   /**
    * A piece of a weight as it is stored. Called by train/.
-   * @ignore
+   * @internal
    * @param {number} entry  row of the parameter table
    * @param {number} from   byte
    * @returns {Promise<Uint8Array>}

@@ -83,7 +83,7 @@ export class Tokenizer {
 
   /**
    * The vocabulary as a text, which can be posted to another thread, where model_tokenizer.js makes a tokenizer of it.
-   * @ignore
+   * @internal
    * @returns {string}
    */
   toText() {
@@ -157,7 +157,7 @@ export class Tokenizer {
 
   /**
    * Token ids of one text or two, of which the ends are left out where they have more than `most`.
-   * @ignore
+   * @internal
    * @param {string[]} texts  one or two
    * @param {number} most
    * @param {boolean} addSpecialTokens
@@ -171,7 +171,7 @@ export class Tokenizer {
   /**
    * Whether a token begins a word, as its text in the vocabulary says: it lacks the prefix of a WordPiece's
    * continuations, or has the space of another vocabulary.
-   * @ignore
+   * @internal
    * @param {number} id
    */
   startsWord(id) {
