@@ -255,8 +255,19 @@ pageTest(
     await page.locator('#train-rank').selectOption('4');
     await page.locator('#train-modules').selectOption('all');
     await page.locator('#train-steps').fill('30');
+    const statuses = await page.locator('#train output').evaluateHandle((output) => {
+      /** @type {string[]} */
+      const texts = [];
+      new MutationObserver(() => texts.push(output.textContent)).observe(output, {
+        characterData: true,
+        subtree: true,
+        childList: true,
+      });
+      return texts;
+    });
     await teach(page);
     await trained(page, /^Done, 30 steps/);
+    assert.equal((await statuses.jsonValue())[0], 'Copying the weights of the model …');
     const look = async (/** @type {'on' | 'off'} */ wanted, /** @type {number} */ n) => {
       await button(page, `Switch the adapter ${wanted}`).press('Enter');
       await counts(page, '.samples li', n);
