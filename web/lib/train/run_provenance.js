@@ -1,4 +1,4 @@
-// run_provenance.js - what the files of a run say of it: package, options, and the sums of what it learned from
+// run_provenance.js - what the files of a run say of it: package, options, and the SHA-256 of what it learned from
 //
 // Threads and checkpoints are not in it: the same run gives the same files with any number of them.
 import { VERSION } from '../base/version.js';
@@ -26,7 +26,7 @@ const plain = (_, x) => (ArrayBuffer.isView(x) ? Array.from(/** @type {any} */ (
 /**
  * The SHA-256 of data, as TrainingProvenance says.
  * @param {any} data  a text, its bytes, or examples
- * @returns {Promise<string | null>}  rejects for bytes that the caller has given away: the run refuses them
+ * @returns {Promise<string | null>}  rejects for bytes whose buffer was transferred: the run refuses them
  */
 export async function sumOf(data) {
   const list = data?.examples ?? data ?? null;
