@@ -220,7 +220,7 @@ test('every public call has a description, and those that take arguments an exam
         Class.prototype.hasOwnProperty(name) &&
         typeof Object.getOwnPropertyDescriptor(Class.prototype, name)?.value === 'function' &&
         name !== 'dispose' &&
-        !own.some(({ comment }) => comment.includes('@ignore')) &&
+        !own.some(({ comment }) => comment.includes('@internal')) &&
         !own.some(({ comment }) => examplesOf(comment).length)
       )
         lacks.push(`${Class.name}.${name}`);
