@@ -222,6 +222,7 @@ insideTest('a press opens the stage, or continues the text with a token that may
   const chosen = all.length - 7; // the fourth lane's token
   assert.deepEqual(now.slice(0, chosen + 1), all.slice(0, chosen + 1));
   assert.notEqual(now[chosen + 1], all[chosen + 1]);
+  await stop(page); // lanes move while the text is written, away from the mouse of the next test
 });
 
 insideTest('Code shows the lines of the reference with sizes and values of this pass', async ({ page }) => {

@@ -105,6 +105,7 @@ visitTest(
     assert.match(await card.innerText(), /Hidden everywhere on the page: what follows the chosen token/);
     assert.equal(await page.locator('[data-panel="next"] .bar').first().isVisible(), false);
     await card.getByRole('button', { name: 'Show what is hidden' }).click();
+    await page.locator('[data-panel="next"] .bar').first().waitFor({ state: 'attached' }); // not what stood in its place
     await openCandidates(page);
     await page.locator('[data-panel="next"] .bar').first().waitFor({ state: 'visible' });
     // and the dialog makes such a link
