@@ -4,7 +4,7 @@ import { createHash } from 'node:crypto';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, describe, test } from 'node:test';
-import { Dictionary, create, dictionary, load } from '../../web/lib/api/index.js';
+import { Dictionary, create, dictionary, load, scan } from '../../web/lib/api/index.js';
 import { addBaselines } from '../../web/lib/train/dictionaries/dictionary_baselines.js';
 import { refused, top } from './helpers.js';
 import { temporaryFolder } from '../temporary.js';
@@ -167,6 +167,53 @@ describe('the files of a dictionary', () => {
   test('are refused for another model', async () => {
     const other = await load(join(top, 'weights/stories-gpt2.gguf'));
     await refused(Dictionary.load(await write(), { model: other }), 'bad-file', /another model/);
+    other.dispose();
+  });
+});
+
+describe('an edit of a feature', () => {
+  const ids = [1, 5, 9, 200];
+  const edits = [{ dictionary: trained, feature: 3, scale: 0 }];
+  const of = { token: 7 };
+  /** Every call that takes edits. */
+  const calls = {
+    forward: (one) => one.forward(ids, { edits }),
+    loss: (one) => one.loss(ids, { edits }),
+    complete: (one) => one.complete(ids, { edits, maxTokens: 2 }),
+    session: (one) => one.session({ edits }),
+    logitLens: (one) => one.logitLens(ids, { edits }),
+    attribution: (one) => one.attribution(ids, { edits, token: 7 }),
+    explain: (one) => one.explain(ids, { edits, at: 'blocks.3.hook_resid_post', index: 1 }),
+    headScores: (one) => one.headScores({ edits }),
+    sweep: (one) => one.sweep(ids, [edits], { metric: of }),
+    scan: (one) => scan(one, [ids], { at, edits, statistic: 'mean' }).result(),
+  };
+
+  // An edit with a dictionary of another model of the same width was accepted.
+  for (const [name, call] of Object.entries(calls))
+    test(`of a dictionary that was made from another model is refused by ${name}`, async () => {
+      const other = await create({ ...model.config }, { seed: 1 });
+      const expected =
+        /the dictionary of blocks.2.hook_resid_post belongs to another model: it was made from "stories-1m", whose .*[0-9a-f]{12}\.\.\., and this model is a model without a name, whose /;
+      for (let i = 0; i < 2; i++) await refused(call(other), 'bad-option', expected);
+      other.dispose();
+    });
+
+  test('is accepted by the same model in every type of weights, and of a dictionary that names no model', async () => {
+    const files = await trained.files();
+    const cfg = JSON.parse(new TextDecoder().decode(files[0].bytes));
+    delete cfg.metadata.glassformer;
+    const foreign = await Dictionary.load([
+      new File([JSON.stringify(cfg)], 'cfg.json'),
+      ...files.slice(1).map((file) => new File([file.bytes], file.name)),
+    ]);
+    for (const dtype of ['f32', 'f16', 'q8_0', 'q4_0']) {
+      const same = await load(join(top, 'weights/stories-1m.gguf'), { dtype, worker: dtype === 'f16' });
+      await same.forward(ids, { edits });
+      same.dispose();
+    }
+    const other = await create({ ...model.config }, { seed: 1 });
+    await other.forward(ids, { edits: [{ dictionary: foreign, feature: 3, scale: 0 }] });
     other.dispose();
   });
 });

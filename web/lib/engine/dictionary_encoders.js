@@ -19,6 +19,8 @@ import { rowOf } from './stored_rows.js';
  * @property {StoredRows} w        [size, d]
  * @property {Float32Array} vectors  bias, threshold, gain and magnitude, [4, size]
  * @property {Float32Array | null} table  [vocab_size, d]
+ * @property {{at: string, model?: string, name?: string}} origin  the point that it reads, and the model that it was
+ *   made from
  */
 /** The features of rows that are not 0: those of row i are at start[i] ... start[i + 1] - 1, in order.
  * @typedef {{start: Int32Array, index: Int32Array, value: Float32Array}} FeatureRows */

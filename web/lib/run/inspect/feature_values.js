@@ -4,6 +4,7 @@ import { tensorProducts } from '../../engine/engine_captures.js';
 import { Yielder } from '../../base/event_loop.js';
 import { fail } from '../../base/errors.js';
 import { forwardOne } from './forward.js';
+import { requireSameModel } from './model_identity.js';
 import { weight } from './weight.js';
 
 /** @import { LoadedModel } from '../loaded_model.js' */
@@ -14,9 +15,18 @@ import { weight } from './weight.js';
 /**
  * @param {LoadedModel} model
  * @param {Encoder} encoder
- * @returns {OpenedEncoder}
+ * @returns {Promise<OpenedEncoder>}
+ * @throws {GlassformerError} `bad-option` for a dictionary that was made from another model
  */
-export function open(model, encoder) {
+export async function open(model, encoder) {
+  const { name, table, config } = model;
+  const here = {
+    name,
+    rows: table.rows,
+    dModel: config.d_model,
+    values: (/** @type {string} */ of) => weight(model, of),
+  };
+  await requireSameModel(here, encoder.origin, 'bad-option');
   return { address: openFeatures(model.engine, encoder), encoder: { d: encoder.d, size: encoder.size } };
 }
 

@@ -1,5 +1,4 @@
-// dictionary_model.js - what a dictionary needs to know of its model: which one it is, and the norms before its MLPs
-import { Sha256 } from '../../files/transfer/sha256.js';
+// dictionary_model.js - what a dictionary needs to know of its model: its identity, and the norms before its MLPs
 import { fail } from '../../base/errors.js';
 import { wholeRows } from '../../engine/stored_rows.js';
 
@@ -7,41 +6,16 @@ import { wholeRows } from '../../engine/stored_rows.js';
 /** @import { DictionaryWeights } from './sparse_dictionary.js' */
 
 /**
- * The identity of a model: the SHA-256 of its vectors (gains and biases, which every type of file stores alike), or
- * where it has none of the first row of its first matrix.
+ * A model of the caller's, for fingerprintOf and requireSameModel.
  * @param {Model} model
- * @returns {Promise<{model: string, d_model: number, layers: number}>}
+ * @returns {import('../../run/inspect/model_identity.js').Identified}
  */
-export async function fingerprintOf(model) {
-  const { dModel, nLayers } = model.config;
-  const vectors = model.parameters.rows.filter(({ shape, tiedTo }) => shape.length === 1 && !tiedTo);
-  const sha = new Sha256();
-  for (const { name } of vectors.slice(0, 64)) {
-    const { data } = await model.matrix(name);
-    sha.update(new Uint8Array(data.buffer, data.byteOffset, data.byteLength));
-  }
-  if (!vectors.length) {
-    const { data } = await model.matrix(model.parameters.rows[0].name);
-    sha.update(new Uint8Array(data.slice(0, dModel).buffer));
-  }
-  return { model: sha.digest(), d_model: dModel, layers: nLayers };
-}
-
-/**
- * Refuses a model whose fingerprint is not that of the dictionary.
- * @param {Model} model
- * @param {any} provenance  of the dictionary; without `model` nothing is compared
- */
-export async function requireModel(model, provenance) {
-  if (!provenance?.model) return;
-  const { model: here } = await fingerprintOf(model);
-  if (here !== provenance.model)
-    fail(
-      'bad-file',
-      `the dictionary belongs to another model: its vectors have the SHA-256 ${provenance.model.slice(0, 12)}..., ` +
-        `those of this model ${here.slice(0, 12)}...`,
-    );
-}
+export const identified = (model) => ({
+  name: model.name,
+  dModel: model.config.dModel,
+  rows: model.parameters.rows,
+  values: async (name) => (await model.matrix(name)).data,
+});
 
 /**
  * Gain and bias of the norm before an MLP; bias null: it has none.

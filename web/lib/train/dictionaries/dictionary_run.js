@@ -5,7 +5,8 @@ import { startTrainer } from '../training_run.js';
 import { dictionaryOptions } from './dictionary_options.js';
 import { captureRows, rowsIn, textsOf, windowsOf } from './dictionary_windows.js';
 import { SparseDictionary } from './sparse_dictionary.js';
-import { fingerprintOf } from './dictionary_model.js';
+import { fingerprintOf } from '../../run/inspect/model_identity.js';
+import { identified } from './dictionary_model.js';
 
 /** @import { Model } from '../../api/model.js' */
 /** @import { PackageFiles } from '../training_run.js' */
@@ -81,7 +82,8 @@ export async function* trainDictionary(files, model, text, given) {
     const { glassformer, name, weights: sum, dtypes, kvDtype } = await model.provenance({ signal });
     const provenance = {
       ...{ glassformer, name, weights: sum, dtypes, kvDtype },
-      ...{ ...order, data, at, out, from, epochs: o.epochs, tokens: rows, ...(await fingerprintOf(model)) },
+      ...{ ...order, data, at, out, from, epochs: o.epochs, tokens: rows },
+      ...{ model: await fingerprintOf(identified(model)), d_model: model.config.dModel, layers: model.config.nLayers },
     };
     return SparseDictionary.trained(model, { ...o, ...order }, weights, {
       windows: learnt,

@@ -3,7 +3,8 @@ import { fail, show } from '../../base/errors.js';
 import { packRows, rowOf, wholeRows } from '../../engine/stored_rows.js';
 import { ActiveFeatures } from './active_features.js';
 import { captureRows, windowsOf, textsOf } from './dictionary_windows.js';
-import { foldGain, gainOf, requireModel } from './dictionary_model.js';
+import { requireSameModel } from '../../run/inspect/model_identity.js';
+import { foldGain, gainOf, identified } from './dictionary_model.js';
 
 /** @import { Model } from '../../api/model.js' */
 /** @import { Encoder } from '../../engine/dictionary_encoders.js' */
@@ -98,11 +99,17 @@ export class SparseDictionary {
     return this.model ?? fail('bad-state', 'the dictionary has no model: give { model } to Dictionary.load');
   }
 
+  /** @returns {import('../../run/inspect/model_identity.js').Origin} */
+  get #origin() {
+    const { at, provenance } = this.weights;
+    return { at, model: provenance.model, name: provenance.name };
+  }
+
   /** @returns {Encoder} for the engine of a model */
   encoder() {
     if (this.#disposed) fail('bad-state', 'the dictionary was disposed');
     const { dIn: d, size, dtype, k, from, norm, wEnc: w, vectors, tableIn: table } = this.weights;
-    return { d, size, dtype, k, from, norm, w, vectors, table };
+    return { d, size, dtype, k, from, norm, w, vectors, table, origin: this.#origin };
   }
 
   /**
@@ -212,7 +219,7 @@ export class SparseDictionary {
 
   /** @param {Model} model */
   async attach(model) {
-    await requireModel(model, this.weights.provenance);
+    await requireSameModel(identified(model), this.#origin, 'bad-file');
     const { at, out, dIn, dOut } = this.weights;
     const names = await model.points();
     for (const name of [at, ...(out ? [out] : [])])
