@@ -728,7 +728,10 @@ struct gf_features *gf_features_open(const struct gf_features_spec *spec, struct
 void gf_features_close(struct gf_features *f); /* NULL is allowed */
 /* Row i of W, d floats. */
 void gf_features_put(struct gf_features *f, int32_t i, const float *row);
-/* Where the caller puts bias, threshold, gain and magnitude, [4][size], and the table [vocab_size, d] (NULL: none). */
+/* row = row i of W, as it is stored. */
+void gf_features_get(const struct gf_features *f, int32_t i, float *row);
+/* Where the caller puts and reads bias, threshold, gain and magnitude, [4][size], and the table [vocab_size, d] (NULL:
+ * none). */
 float *gf_features_vectors(struct gf_features *f);
 float *gf_features_table(struct gf_features *f);
 enum { GF_FEATURE_ROWS = 32 }; /* rows that are encoded at once */

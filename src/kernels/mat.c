@@ -139,6 +139,17 @@ void gf_mat_put_blocks(struct gf_mat *w, int32_t row, int32_t col, const void *b
         }
 }
 
+void gf_mat_put_floats(struct gf_mat *w, int32_t row, int32_t col, const float *x, int32_t n) {
+    const int64_t index = place(w, row, col);
+    if (w->dtype == GF_F32) {
+        float *p = (float *)w->data + index;
+        for (int64_t i = 0; i < n; i++) p[i * GF_PANEL] = x[i];
+        return;
+    }
+    uint16_t *p = (uint16_t *)w->data + index;
+    for (int64_t i = 0; i < n; i++) p[i * GF_PANEL] = w->dtype == GF_F16 ? gf_f32_to_f16(x[i]) : gf_f32_to_bf16(x[i]);
+}
+
 void gf_mat_put(struct gf_mat *w, int32_t row, int32_t col, const float *x, int32_t n) {
     if (gf_dtype_is_quantized(w->dtype)) {
         uint8_t block[GF_BLOCK_ROOM];
@@ -149,14 +160,7 @@ void gf_mat_put(struct gf_mat *w, int32_t row, int32_t col, const float *x, int3
         }
         return;
     }
-    const int64_t index = place(w, row, col);
-    if (w->dtype == GF_F32) {
-        float *p = (float *)w->data + index;
-        for (int64_t i = 0; i < n; i++) p[i * GF_PANEL] = x[i];
-        return;
-    }
-    uint16_t *p = (uint16_t *)w->data + index;
-    for (int64_t i = 0; i < n; i++) p[i * GF_PANEL] = w->dtype == GF_F16 ? gf_f32_to_f16(x[i]) : gf_f32_to_bf16(x[i]);
+    gf_mat_put_floats(w, row, col, x, n);
 }
 
 /* Columns of a float matrix, as gf_mat_get. */

@@ -65,10 +65,28 @@ int32_t gf_gradients_edit(struct gf_gradients *g, int32_t stack, int32_t layer, 
  * backward pass are their transposes, the last one first. They share their values with g->changes. */
 struct edits {
     struct gf_edit *forward, *backward;
+    float *seen; /* rows that edits of features have read */
     int32_t n;
 };
 
-static int gather_edits(const struct gf_gradients *g, float embedding, struct edits *e) {
+/* Give edits of features memory for n_rows rows each. Those that are applied together share it (gf_edit_rows). */
+static int keep_rows(struct edits *e, int32_t n_rows) {
+    uint64_t floats = 0;
+    for (int pass = 0; pass < 2; pass++) {
+        if (pass && !(e->seen = gf_calloc(floats + 1, sizeof *e->seen))) return -1;
+        floats = 0;
+        for (int32_t i = 0; i < e->n; i++) {
+            struct gf_edit *own = &e->forward[i], *before = i ? own - 1 : NULL;
+            if (!own->features) continue;
+            const int together = before && before->features == own->features && before->place == own->place;
+            if (pass) own->seen = together ? before->seen : e->seen + floats;
+            if (!together) floats += (uint64_t)n_rows * (uint64_t)own->n_values;
+        }
+    }
+    return 0;
+}
+
+static int gather_edits(const struct gf_gradients *g, float embedding, int32_t n_rows, struct edits *e) {
     const int32_t own = embedding != 1, given = g->changes ? g->changes->n_edits : 0;
     e->n = own + given;
     e->forward = gf_calloc(2 * (uint64_t)e->n + 1, sizeof *e->forward);
@@ -82,6 +100,7 @@ static int gather_edits(const struct gf_gradients *g, float embedding, struct ed
                                          .op = GF_EDIT_SCALE,
                                          .scale = embedding};
     if (given) memcpy(e->forward + own, g->changes->edits, (size_t)given * sizeof *e->forward);
+    if (keep_rows(e, n_rows)) return -1;
     for (int32_t i = 0; i < e->n; i++) {
         struct gf_edit *t = &e->backward[e->n - 1 - i];
         *t = e->forward[i];
@@ -93,10 +112,10 @@ static int gather_edits(const struct gf_gradients *g, float embedding, struct ed
     return 0;
 }
 
-/* Edits that belong to others: put them there, or with n = 0 take them away. */
-static void lend_edits(struct gf_observe *o, struct gf_edit *edits, int32_t n) {
+/* Edits that belong to others, and the tokens of the rows: put them there, or with n = 0 take them away. */
+static void lend_edits(struct gf_observe *o, struct gf_edit *edits, int32_t n, const int32_t *ids) {
     memset(o->edited, 0, (size_t)o->n_places);
-    o->edits = n ? edits : NULL, o->n_edits = n;
+    o->edits = n ? edits : NULL, o->n_edits = n, o->ids = ids;
     for (int32_t i = 0; i < n; i++) o->edited[edits[i].place] = 1;
 }
 
@@ -110,15 +129,17 @@ static int32_t run(struct gf_gradients *g, struct gf_graph *graph, const struct 
     struct gf_observe *changes = NULL;
     struct gf_observe *o = g->observe;
     struct edits edits = {0};
-    int bad = !targets || gather_edits(g, q->embedding, &edits) || gf_observe_need(&changes, &g->cfg, NULL) != GF_OK ||
+    int bad = !targets || gather_edits(g, q->embedding, q->n, &edits) ||
+              gf_observe_need(&changes, &g->cfg, NULL) != GF_OK ||
               gf_observe_reserve(o, gf_results_floats(&g->cfg) + (uint64_t)longest) ||
               gf_observe_begin(o, stack, q->n, 0, q->n, q->n_source) ||
               (two && (gf_observe_begin(o, GF_STACK_ENCODER, q->n_source, 0, q->n_source, 0) ||
                        gf_observe_begin_cross(o, q->n_source)));
     if (!bad) {
         for (int32_t i = 0; i < q->n; i++) targets[i] = i + 1 < q->n ? q->ids[i + 1] : -1;
-        lend_edits(changes, edits.forward, edits.n);
-        lend_edits(o, edits.backward, edits.n);
+        lend_edits(changes, edits.forward, edits.n, q->ids);
+        lend_edits(o, edits.backward, edits.n, q->ids);
+        changes->pool = o->pool = g->pool;
         o->backward = 1;
         graph->changes = changes;
         graph->observe = o;
@@ -133,11 +154,12 @@ static int32_t run(struct gf_gradients *g, struct gf_graph *graph, const struct 
                                        .source_ids = q->source};
         const float scale = graph->metric ? 1 : 1 / (float)(q->n - 1);
         *value = (double)scale * gf_graph_run(graph, &g->model->w, &g->grads.w, &batch, scale, 0, 0);
-        lend_edits(changes, NULL, 0);
-        lend_edits(o, NULL, 0);
+        lend_edits(changes, NULL, 0, NULL);
+        lend_edits(o, NULL, 0, NULL);
     }
     gf_observe_close(changes);
     free(edits.forward);
+    free(edits.seen);
     free(targets);
     return bad ? gf_fail(err, GF_ERR_MEMORY, "no memory for the gradients of %d tokens", q->n) : GF_OK;
 }

@@ -27,8 +27,9 @@ struct gf_question {
 int32_t gf_gradients_open(struct gf_gradients *g, const struct gf_config *cfg, const uint8_t *dtypes,
                           struct gf_error *err);
 void gf_gradients_close(struct gf_gradients *g);
-/* Change a point in later runs, as gf_session_edit. The gradient at the point is that of the changed values, and what
- * flows to those before goes through the change. GF_ERR_UNSUPPORTED at points where that is not implemented. */
+/* Change a point in later runs, as gf_session_edit and gf_session_edit_feature. The gradient at the point is that of
+ * the changed values, and what flows to those before goes through the change. GF_ERR_UNSUPPORTED at points where that
+ * is not implemented. */
 int32_t gf_gradients_edit(struct gf_gradients *g, int32_t stack, int32_t layer, const struct gf_edit *edit,
                           int32_t point, const float *values, struct gf_error *err);
 /* *value: what is differentiated. g->grads and g->observe then hold its gradients. */

@@ -115,7 +115,9 @@ float *gf_train_factor(const struct gf_run *r, int32_t i) {
     const struct gf_params *f = &r->trainer.lora.factors;
     return i < f->n_list ? f->data + f->list[i].offset : NULL;
 }
-struct gf_model *gf_train_model(const struct gf_run *r) { return r->trainer.lora.model; }
+struct gf_model *gf_train_model(const struct gf_run *r) {
+    return r->trainer.lora.model;
+}
 int32_t gf_train_adapt(struct gf_run *r, struct gf_error *err) { return gf_trainer_adapt(&r->trainer, err); }
 
 static int32_t refuse_closed(struct gf_error *err) { return gf_fail(err, GF_ERR_STATE, "the run is not open"); }
@@ -253,7 +255,9 @@ int32_t gf_gradients_want(struct gf_gradients *g, int32_t stack, int32_t layer, 
     return GF_OK;
 }
 
-struct gf_model *gf_gradients_model(const struct gf_gradients *g) { return g->model; }
+struct gf_model *gf_gradients_model(const struct gf_gradients *g) {
+    return g->model;
+}
 
 /* Whether later runs keep the gradient of roster entry i. */
 void gf_gradients_want_weight(struct gf_gradients *g, int32_t i, int32_t on) { g->wanted[i] = on != 0; }
@@ -274,8 +278,16 @@ const float *gf_gradients_at(const struct gf_gradients *g, int32_t stack, int32_
 int32_t gf_gradients_change(struct gf_gradients *g, int32_t stack, int32_t layer, int32_t point, int32_t head,
                             int32_t position, int32_t index, int32_t op, float scale, const float *values,
                             int32_t n_values, struct gf_error *err) {
-    const struct gf_edit edit = {0, head, position, index, op, scale, NULL, n_values, NULL, 0};
+    const struct gf_edit edit = {0, head, position, index, op, scale, NULL, n_values, NULL, 0, NULL};
     return gf_gradients_edit(g, stack, layer, &edit, point, values, err);
+}
+
+/* Change a feature in later runs: as gf_session_edit_feature. */
+int32_t gf_gradients_change_feature(struct gf_gradients *g, int32_t stack, int32_t layer, int32_t point,
+                                    int32_t position, struct gf_features *f, int32_t feature, float scale, float add,
+                                    const float *direction, struct gf_error *err) {
+    const struct gf_edit edit = {0, -1, position, feature, GF_EDIT_FEATURE, scale, NULL, 0, f, add, NULL};
+    return gf_gradients_edit(g, stack, layer, &edit, point, direction, err);
 }
 
 /* Forget all changes of points. */

@@ -206,6 +206,61 @@ describe('an edit of a feature', () => {
     });
   }
 
+  for (const [call, read] of Object.entries({
+    logitLens: (edits) => model.logitLens(expected.ids, { edits, top: 3 }),
+    attribution: (edits) => model.attribution(expected.ids, { edits, token: 5 }),
+    explain: (edits) => model.explain(expected.ids, { edits, at: 'blocks.1.hook_resid_post', index: 3 }),
+    headScores: (edits) => model.headScores({ edits }),
+  }))
+    test(`reaches ${call}: one that adds is the same edit as its direction`, async () => {
+      const dictionary = await Dictionary.load(`${folder}/topk/`, { model });
+      const { direction } = await dictionary.feature(5);
+      const numbers = (value) =>
+        JSON.stringify(value)
+          .match(/-?\d+\.?\d*(?:e-?\d+)?/g)
+          .map(Number);
+      const [got, want, plain] = await Promise.all(
+        [[{ dictionary, feature: 5, add: 3 }], [{ at: dictionary.at, add: direction.map((x) => 3 * x) }], []].map(read),
+      );
+      assert.ok(farthest(numbers(got), numbers(want)) < 1e-4);
+      assert.notDeepEqual(numbers(got), numbers(plain));
+    });
+
+  /** The slope of a metric along a direction at the embedding: by gradients, and by central differences of passes. */
+  async function slopes(edits, of) {
+    const n = expected.ids.length;
+    const along = Float32Array.from({ length: n * 16 }, (_, i) => Math.cos(0.7 * i));
+    const moved = (by) => [{ at: 'hook_embed', add: { shape: [n, 16], data: along.map((x) => x * by) } }, ...edits];
+    const step = 5e-4;
+    const { values } = await model.sweep(expected.ids, [moved(step), moved(-step)], { metric: of });
+    const { value, gradients } = await model.gradients(expected.ids, { of, at: ['hook_embed'], edits });
+    const { values: plain } = await model.sweep(expected.ids, [edits], { metric: of });
+    assert.ok(Math.abs(value - plain.data[0]) < 1e-4 * (1 + Math.abs(value)));
+    return [
+      gradients.hook_embed.data.reduce((sum, x, i) => sum + x * along[i], 0),
+      (values.data[0] - values.data[1]) / (2 * step),
+    ];
+  }
+
+  for (const name of names.filter((each) => !each.includes('transcoder')))
+    test(`has the gradient of its own derivative: ${name}`, async () => {
+      const dictionary = await Dictionary.load(`${folder}/${name}/`, { model });
+      const strongest = (await dictionary.encode(expected.ids)).map(({ features }) => features[0]?.feature ?? 0);
+      const [feature, other] = [strongest.at(-1), strongest[2]];
+      for (const edits of [
+        [
+          { dictionary, feature, scale: -2 },
+          { dictionary, feature: other, scale: 4, add: 0.5 },
+        ],
+        [{ dictionary, feature: other, add: 2 }],
+        [{ dictionary, feature, scale: 3, position: 'last' }],
+      ])
+        for (const of of ['loss', { token: 5, as: 'logprob' }]) {
+          const [got, want] = await slopes(edits, of);
+          assert.ok(Math.abs(got - want) < 0.01 * (0.1 + Math.abs(want)), `${got}, differences say ${want}`);
+        }
+    });
+
   test('is refused where it does not fit', async () => {
     const [dictionary, transcoder] = await Promise.all(
       ['topk', 'transcoder'].map((name) => Dictionary.load(`${folder}/${name}/`)),

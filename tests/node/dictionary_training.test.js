@@ -186,6 +186,7 @@ describe('an edit of a feature', () => {
     explain: (one) => one.explain(ids, { edits, at: 'blocks.3.hook_resid_post', index: 1 }),
     headScores: (one) => one.headScores({ edits }),
     sweep: (one) => one.sweep(ids, [edits], { metric: of }),
+    gradients: (one) => one.gradients(ids, { edits, of, at: ['hook_embed'] }),
     scan: (one) => scan(one, [ids], { at, edits, statistic: 'mean' }).result(),
   };
 
@@ -215,6 +216,39 @@ describe('an edit of a feature', () => {
     const other = await create({ ...model.config }, { seed: 1 });
     await other.forward(ids, { edits: [{ dictionary: foreign, feature: 3, scale: 0 }] });
     other.dispose();
+  });
+});
+
+describe('gradients with an edit of a feature', () => {
+  const ids = [1, 5, 9, 200, 7, 31];
+  const embed = 'hook_embed';
+  const edited = async (one, edits, of = { token: 7, as: 'probability' }) => {
+    const { value, gradients } = await one.gradients(ids, { edits, of, at: [embed] });
+    return { value, data: gradients[embed].data };
+  };
+
+  test('are the same of a model in 8 bits, whose passes they compute in f32, and in a worker', async () => {
+    const features = (await trained.encode(ids)).at(-1).features;
+    const edits = features.slice(0, 2).map(({ feature }) => ({ dictionary: trained, feature, scale: 3 }));
+    const want = await edited(model, edits);
+    for (const options of [{}, { worker: true }]) {
+      const rounded = await load(join(top, 'weights/stories-1m.gguf'), options);
+      assert.notEqual(rounded.parameters.rows[0].dtype, 'f32');
+      assert.deepEqual(await edited(rounded, edits), want);
+      rounded.dispose();
+    }
+    assert.notDeepEqual(want.data, (await edited(model, [])).data);
+  });
+
+  // A call waited between its edits and its pass, and another one took them away.
+  test('do not mix with those of calls that run at the same time', async () => {
+    const all = [0, 4].map((scale) => [
+      { dictionary: trained, feature: 3, scale },
+      { at, scale: 1 + scale },
+    ]);
+    const want = [];
+    for (const edits of all) want.push(await edited(model, edits, { token: 7 }));
+    assert.deepEqual(await Promise.all(all.map((edits) => edited(model, edits, { token: 7 }))), want);
   });
 });
 

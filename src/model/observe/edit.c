@@ -88,7 +88,27 @@ int32_t gf_observe_add_edit(struct gf_observe *o, const struct gf_edit *edit, co
     return GF_OK;
 }
 
+/* gf_observe_edit of a feature. */
+static int32_t edit_feature(struct gf_observe *o, struct gf_edit e, const float *direction, struct gf_error *err) {
+    const struct gf_features_spec *spec = &e.features->spec;
+    const int32_t axes = gf_point_axes(e.place % GF_N_POINTS);
+    const struct gf_row_shape row = gf_row_shape_of(gf_place_config(o, e.place), axes);
+    e.n_values = row.width * (row.heads ? row.heads : 1);
+    if (axes != 'D' && axes != 'F' && axes != 'Q' && axes != 'K')
+        return gf_fail(err, GF_ERR_ARGUMENT, "this point has no features");
+    if (e.n_values != spec->d)
+        return gf_fail(err, GF_ERR_ARGUMENT, "features of %d values: a row of this point has %d", spec->d, e.n_values);
+    if (e.position < -1) return gf_fail(err, GF_ERR_ARGUMENT, "position %d is negative", e.position);
+    if (e.index < 0 || e.index >= spec->size)
+        return gf_fail(err, GF_ERR_ARGUMENT, "feature %d: there are %d", e.index, spec->size);
+    int finite = isfinite(e.scale) && isfinite(e.add);
+    for (int32_t i = 0; i < e.n_values; i++) finite = finite && isfinite(direction[i]);
+    if (!finite) return gf_fail(err, GF_ERR_ARGUMENT, "scale, add or the direction is not finite");
+    return gf_observe_add_edit(o, &e, direction, err);
+}
+
 int32_t gf_observe_edit(struct gf_observe *o, const struct gf_edit *edit, const float *values, struct gf_error *err) {
+    if (edit->features) return edit_feature(o, *edit, values, err);
     const int32_t axes = gf_point_axes(edit->place % GF_N_POINTS), op = edit->op, index = edit->index;
     const struct gf_row_shape row = gf_row_shape_of(gf_place_config(o, edit->place), axes);
     const int32_t width = row.width;

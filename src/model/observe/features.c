@@ -1,6 +1,5 @@
 /* features.c - encodes rows by a sparse dictionary, and changes the values of its features in a pass. */
 #include "model/observe/features.h"
-#include "model/observe/observe.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,17 +15,27 @@ static void take(struct gf_features *f) {
     f->x = gf_arena_take(a, GF_FEATURE_ROWS * d);
     f->z = gf_arena_take(a, GF_FEATURE_ROWS * size);
     f->scale = gf_arena_take(a, GF_FEATURE_ROWS * sizeof *f->scale);
+    f->slope = gf_arena_take(a, 2 * d);
     f->largest = gf_arena_take(a, (uint64_t)s->k * sizeof *f->largest);
     f->index = gf_arena_take(a, (uint64_t)s->k * sizeof *f->index);
     f->scratch = gf_arena_take(a, gf_matmul_scratch(GF_FEATURE_ROWS, s->d));
 }
+
+/* The binary that trains has encoders in floats alone, so that it needs no code that quantises rows: 3 KB. */
+#if defined(GF_TRAINING)
+#define PUT_ROW        gf_mat_put_floats
+#define HAS_TYPE(type) (gf_dtype_is_kept(type) && !gf_dtype_is_quantized(type))
+#else
+#define PUT_ROW        gf_mat_put
+#define HAS_TYPE(type) gf_dtype_is_kept(type)
+#endif
 
 static int32_t check_spec(const struct gf_features_spec *s, struct gf_error *err) {
     if (s->d < 1 || s->size < 1 || s->k < 0 || s->k > s->size || s->from < 0 || s->norm < 0 || s->norm > 2 ||
         s->vocab_size < 0)
         return gf_fail(err, GF_ERR_ARGUMENT, "a dictionary with %d features of %d values, k = %d, is not possible",
                        s->size, s->d, s->k);
-    if (s->dtype < 0 || s->dtype >= (int32_t)(sizeof gf_dtypes / sizeof *gf_dtypes) || !gf_dtype_is_kept(s->dtype) ||
+    if (s->dtype < 0 || s->dtype >= (int32_t)(sizeof gf_dtypes / sizeof *gf_dtypes) || !HAS_TYPE(s->dtype) ||
         gf_mat_bytes(s->dtype, s->size, s->d) == UINT64_MAX)
         return gf_fail(err, GF_ERR_UNSUPPORTED, "an encoder with rows of %d values cannot have this type", s->d);
     return GF_OK;
@@ -67,7 +76,8 @@ void gf_features_close(struct gf_features *f) {
     free(f);
 }
 
-void gf_features_put(struct gf_features *f, int32_t i, const float *row) { gf_mat_put(&f->w, i, 0, row, f->spec.d); }
+void gf_features_put(struct gf_features *f, int32_t i, const float *row) { PUT_ROW(&f->w, i, 0, row, f->spec.d); }
+void gf_features_get(const struct gf_features *f, int32_t i, float *row) { gf_mat_get_row(row, &f->w, i); }
 float *gf_features_vectors(struct gf_features *f) { return f->bias; }
 float *gf_features_table(struct gf_features *f) { return f->table; }
 
@@ -104,9 +114,8 @@ static void activate(struct gf_features *f, float *p) {
     }
 }
 
-/* z of n rows of d floats, ld apart. */
-static void encode(struct gf_features *f, const float *x, int32_t ld, const int32_t *ids, int32_t position, int32_t n,
-                   struct gf_pool *pool) {
+void gf_features_encode_rows(struct gf_features *f, const float *x, int32_t ld, const int32_t *ids, int32_t position,
+                             int32_t n, struct gf_pool *pool) {
     const int64_t d = f->spec.d, size = f->spec.size;
     for (int32_t i = 0; i < n; i++) f->scale[i] = prepare(f, f->x + i * d, x + (int64_t)i * ld, ids ? ids + i : NULL);
     gf_matmul(f->z, f->x, &f->w, NULL, n, f->scratch, pool);
@@ -120,7 +129,7 @@ static void encode(struct gf_features *f, const float *x, int32_t ld, const int3
 
 const float *gf_features_encode(struct gf_features *f, const float *x, const int32_t *ids, int32_t position, int32_t n,
                                 struct gf_pool *pool) {
-    encode(f, x, f->spec.d, ids, position, n, pool);
+    gf_features_encode_rows(f, x, f->spec.d, ids, position, n, pool);
     return f->z;
 }
 
@@ -136,6 +145,18 @@ static void change(const struct gf_features *f, const struct gf_edit *edits, int
     }
 }
 
+/* Rows as they are before an edit: copied to e->seen where a backward pass will follow, and read from there in it. */
+static const float *rows_before(const struct gf_observe *o, const struct gf_edit *e, int32_t row, const float *x,
+                                int32_t *ld, int32_t n) {
+    const int32_t d = e->features->spec.d;
+    if (!GF_HAS_BACKWARD || !e->seen) return x;
+    float *seen = e->seen + (int64_t)(o->row0 + row) * d;
+    for (int32_t i = 0; !o->backward && i < n; i++)
+        memcpy(seen + (int64_t)i * d, x + (int64_t)i * *ld, (size_t)d * sizeof *x);
+    *ld = d;
+    return seen;
+}
+
 void gf_edit_features(struct gf_observe *o, int32_t first, int32_t n, int32_t row, float *x, int32_t ld, int32_t n_rows,
                       int32_t width) {
     const struct gf_edit *edits = o->edits + first;
@@ -145,9 +166,15 @@ void gf_edit_features(struct gf_observe *o, int32_t first, int32_t n, int32_t ro
     if (width != f->spec.d) return;
     for (int32_t i = 0; i < n_rows; i += GF_FEATURE_ROWS) {
         const int32_t rows = n_rows - i < GF_FEATURE_ROWS ? n_rows - i : GF_FEATURE_ROWS;
-        encode(f, x + (int64_t)i * ld, ld, ids ? ids + i : NULL, position + i, rows, o->pool);
-        for (int32_t r = 0; r < rows; r++)
-            change(f, edits, n, position + i + r, f->z + (int64_t)r * f->spec.size, f->scale[r],
-                   x + (int64_t)(i + r) * ld);
+        int32_t ld_before = ld;
+        const float *before = rows_before(o, edits, row + i, x + (int64_t)i * ld, &ld_before, rows);
+        gf_features_encode_rows(f, before, ld_before, ids ? ids + i : NULL, position + i, rows, o->pool);
+        for (int32_t r = 0; r < rows; r++) {
+            float *to = x + (int64_t)(i + r) * ld;
+            if (GF_HAS_BACKWARD && o->backward)
+                gf_features_back(f, edits, n, position + i + r, r, to);
+            else
+                change(f, edits, n, position + i + r, f->z + (int64_t)r * f->spec.size, f->scale[r], to);
+        }
     }
 }

@@ -12,6 +12,7 @@ struct gf_edit {
     int32_t n_values;
     struct gf_features *features; /* of GF_EDIT_FEATURE, whose feature is `index`; held */
     float add;                    /* of GF_EDIT_FEATURE */
+    float *seen; /* of GF_EDIT_FEATURE: rows before the edit [rows, d], for a backward pass, the caller's; or NULL */
 };
 
 struct gf_captured {
@@ -32,7 +33,7 @@ struct gf_observe {
     int32_t pos0;       /* absolute position of the first row of the call */
     int32_t n_keys;     /* self-attention keys at the end of the call */
     int32_t n_source;   /* cross-attention keys */
-    const int32_t *ids; /* tokens of the rows from row ids_row0 of the call on; NULL in a backward pass */
+    const int32_t *ids; /* tokens of the rows from row ids_row0 of the call on; NULL: no feature reads them */
     int32_t ids_row0;
     struct gf_pool *pool;     /* that of the pass, for features; may be NULL */
     int32_t captures_nothing; /* positions held are computed again: edits alone */
@@ -54,6 +55,13 @@ int32_t gf_observe_need(struct gf_observe **o, const struct gf_config *cfg, stru
 /* The place of a point that this architecture has; otherwise GF_ERR_ARGUMENT. */
 int32_t gf_observe_place(const struct gf_config *cfg, int32_t stack, int32_t layer, int32_t point,
                          struct gf_error *err);
+
+/* Binaries built with GF_INFERENCE have no backward passes (layers/pass.h). */
+#if defined(GF_INFERENCE)
+#define GF_HAS_BACKWARD 0
+#else
+#define GF_HAS_BACKWARD 1
+#endif
 
 /* Whether anything is captured or edited; o may be NULL. */
 int gf_observing(const struct gf_observe *o);
@@ -93,11 +101,13 @@ void gf_capture_keys(struct gf_observe *o, int32_t place, int32_t head, int32_t 
 void gf_edit_rows(struct gf_observe *o, int32_t place, int32_t axes, int32_t row, float *x, int32_t ld, int32_t n,
                   int32_t width);
 /* features.c: apply the edits `first` ... first + n - 1 of features, all of one encoder and at one place, to n_rows
- * rows of `width` floats, ld apart. The features are read before a row changes. */
+ * rows of `width` floats, ld apart. The features are read before a row changes. In a backward pass x is the gradient by
+ * the changed values, and becomes that by the values before the edits (features_back.c). */
 void gf_edit_features(struct gf_observe *o, int32_t first, int32_t n, int32_t row, float *x, int32_t ld, int32_t n_rows,
                       int32_t width);
 void gf_edit_keys(struct gf_observe *o, int32_t place, int32_t head, int32_t row, float *x, int32_t n);
-/* Append an edit with a copy of its values; gf_observe_edit after its checks (gf_session_edit). */
+/* Append an edit with a copy of its values; gf_observe_edit after its checks (gf_session_edit, and of a feature
+ * gf_session_edit_feature, whose direction are the values). */
 int32_t gf_observe_add_edit(struct gf_observe *o, const struct gf_edit *edit, const float *values,
                             struct gf_error *err);
 int32_t gf_observe_edit(struct gf_observe *o, const struct gf_edit *edit, const float *values, struct gf_error *err);

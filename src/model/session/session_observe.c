@@ -1,7 +1,6 @@
 /* session_observe.c - the calls by which a session captures, edits and times its passes. */
 #include "model/observe/features.h"
 #include "model/session/session.h"
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -38,32 +37,19 @@ int32_t gf_session_edit(struct gf_session *s, int32_t stack, int32_t layer, int3
     const int32_t place = gf_observe_place(cfg, stack, layer, point, err);
     const int32_t status = place < 0 ? place : gf_observe_need(&s->observe, cfg, err);
     if (status != GF_OK) return status;
-    const struct gf_edit edit = {place, head, position, index, op, scale, NULL, n_values, NULL, 0};
+    const struct gf_edit edit = {place, head, position, index, op, scale, NULL, n_values, NULL, 0, NULL};
     return gf_observe_edit(s->observe, &edit, values, err);
 }
 
 int32_t gf_session_edit_feature(struct gf_session *s, int32_t stack, int32_t layer, int32_t point, int32_t position,
                                 struct gf_features *f, int32_t feature, float scale, float add, const float *direction,
                                 struct gf_error *err) {
-    const int32_t place = gf_observe_place(&s->model->cfg, stack, layer, point, err);
-    if (place < 0) return place;
-    const int32_t axes = gf_point_axes(point);
-    const struct gf_row_shape row = gf_row_shape_of(&s->model->stack_cfg[stack], axes);
-    const int32_t width = row.width * (row.heads ? row.heads : 1);
-    if (axes != 'D' && axes != 'F' && axes != 'Q' && axes != 'K')
-        return gf_fail(err, GF_ERR_ARGUMENT, "this point has no features");
-    if (width != f->spec.d)
-        return gf_fail(err, GF_ERR_ARGUMENT, "features of %d values: a row of this point has %d", f->spec.d, width);
-    if (position < -1) return gf_fail(err, GF_ERR_ARGUMENT, "position %d is negative", position);
-    if (feature < 0 || feature >= f->spec.size)
-        return gf_fail(err, GF_ERR_ARGUMENT, "feature %d: there are %d", feature, f->spec.size);
-    int finite = isfinite(scale) && isfinite(add);
-    for (int32_t i = 0; i < width; i++) finite = finite && isfinite(direction[i]);
-    if (!finite) return gf_fail(err, GF_ERR_ARGUMENT, "scale, add or the direction is not finite");
-    const int32_t status = gf_observe_need(&s->observe, &s->model->cfg, err);
+    const struct gf_config *cfg = &s->model->cfg;
+    const int32_t place = gf_observe_place(cfg, stack, layer, point, err);
+    const int32_t status = place < 0 ? place : gf_observe_need(&s->observe, cfg, err);
     if (status != GF_OK) return status;
-    const struct gf_edit edit = {place, -1, position, feature, GF_EDIT_FEATURE, scale, NULL, width, f, add};
-    return gf_observe_add_edit(s->observe, &edit, direction, err);
+    const struct gf_edit edit = {place, -1, position, feature, GF_EDIT_FEATURE, scale, NULL, 0, f, add, NULL};
+    return gf_observe_edit(s->observe, &edit, direction, err);
 }
 
 int32_t gf_session_trace(struct gf_session *s, int32_t on, struct gf_error *err) {

@@ -707,7 +707,7 @@ export class Model {
    * @param {string | Ids | readonly (string | Ids)[]} input  several: the means over them, with n and standardError
    * @param {ReadOptions & {of: import('./index.js').Metrics, at: readonly string[], edits?: readonly Edit[]}} options
    *   at: names of points and weights, `*` matches anything; 'hook_embed' gives saliency; edits: of the stream, of q,
-   *   k, v and z, and of the feed-forward layer
+   *   k, v and z, and of the feed-forward layer, and of features there, whose derivative goes through their encoder
    * @returns {Promise<import('./index.js').Gradients>}
    * @throws {GlassformerError} `unsupported` for the loss of an encoder, a sourceMask and options that cannot be
    *   trained, `out-of-memory`

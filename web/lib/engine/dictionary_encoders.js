@@ -5,6 +5,7 @@
 import { rowOf } from './stored_rows.js';
 
 /** @import { Engine } from './engine.js' */
+/** @import { Instance } from './instance.js' */
 /** @import { StoredRows } from './stored_rows.js' */
 /** @import { Place } from './engine_captures.js' */
 /**
@@ -29,7 +30,7 @@ import { rowOf } from './stored_rows.js';
 const ROWS = 32;
 
 /**
- * @param {Engine} e
+ * @param {Instance} e
  * @param {Encoder} encoder
  * @returns {number} address, for the calls below and closeFeatures
  */
@@ -48,7 +49,27 @@ export function openFeatures(e, { d, size, dtype, k, from, norm, w, vectors, tab
   return f;
 }
 
-/** @param {Engine} e @param {number} f */
+/**
+ * What openFeatures was given, in f32: the rows as they are stored.
+ * @param {Engine} e
+ * @param {number} f  address
+ * @param {Omit<Encoder, 'dtype' | 'w' | 'vectors' | 'table'> & {vocabSize: number}} spec
+ * @returns {Encoder}
+ */
+export function readFeatures(e, f, { vocabSize, ...spec }) {
+  const { d, size } = spec;
+  const w = new Float32Array(size * d);
+  const row = e.scratch(4 * d);
+  for (let i = 0; i < size; i++) {
+    e.x.gf_features_get(f, i, row);
+    w.set(new Float32Array(e.memory.buffer, row, d), i * d);
+  }
+  const vectors = e.floats(e.x.gf_features_vectors(f), 4 * size);
+  const table = vocabSize ? e.floats(e.x.gf_features_table(f), vocabSize * d) : null;
+  return { ...spec, dtype: 'f32', w, vectors, table };
+}
+
+/** @param {Pick<Engine, 'x'>} e @param {number} f */
 export function closeFeatures(e, f) {
   e.x.gf_features_close(f);
 }
@@ -95,9 +116,9 @@ export function encodeRows(e, f, { d, size }, rows, ids) {
  * @param {{features: number, feature: number, scale: number, add: number, direction: Float32Array}} edit
  */
 export function addFeatureEdit(session, { stack, layer, point }, position, { features, feature, ...edit }) {
-  const { engine: e, ptr } = session;
+  const { engine: e, ptr, editFeature = e.x.gf_session_edit_feature } = session;
   const { scale, add, direction } = edit;
   const p = e.scratch(4 * direction.length);
   new Float32Array(e.memory.buffer, p, direction.length).set(direction);
-  e.check(e.x.gf_session_edit_feature(ptr, stack, layer, point, position, features, feature, scale, add, p, e.error));
+  e.check(editFeature(ptr, stack, layer, point, position, features, feature, scale, add, p, e.error));
 }

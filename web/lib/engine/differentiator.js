@@ -49,11 +49,12 @@ export class Differentiator extends Trainer {
   }
 
   /**
-   * What addEdit changes in place of a session: later passes.
+   * What addEdit and addFeatureEdit change in place of a session: later passes.
    * @returns {import('./engine_captures.js').Edited}
    */
   get edited() {
-    return { engine: this, ptr: this.#p, edit: this.x.gf_gradients_change };
+    const { gf_gradients_change: edit, gf_gradients_change_feature: editFeature } = this.x;
+    return { engine: this, ptr: this.#p, edit, editFeature };
   }
 
   /** Take all edits away. */

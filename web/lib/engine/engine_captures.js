@@ -12,9 +12,9 @@ import { adjustmentBytes, putAdjustment, putSampling, readTop } from './c_struct
  */
 
 /**
- * What an edit changes: a session, or the passes of gradients with their own call.
- * @typedef {{engine: Pick<Engine, 'x' | 'scratch' | 'memory' | 'check' | 'error'>, ptr: number, edit?: Function}}
- *   Edited
+ * What an edit changes: a session, or the passes of gradients with their own calls.
+ * @typedef {{engine: Pick<Engine, 'x' | 'scratch' | 'memory' | 'check' | 'error'>, ptr: number, edit?: Function,
+ *   editFeature?: Function}} Edited
  */
 
 const EDIT_OPS = { scale: 0, set: 1, add: 2, project: 3 };

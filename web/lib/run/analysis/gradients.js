@@ -1,7 +1,9 @@
 // gradients.js - gradients of a loaded model at points and weights, and what is computed from them
 //
 // Attribution patching: Nanda 2023, "Attribution Patching: Activation Patching At Industrial Scale".
+import { closeFeatures, openFeatures } from '../../engine/dictionary_encoders.js';
 import { applyEdits, withMeans } from '../inspect/edits.js';
+import { encodersOf } from '../inspect/feature_values.js';
 import { forwardOne } from '../inspect/forward.js';
 import { matches } from '../inspect/capture.js';
 import { Yielder } from '../../base/event_loop.js';
@@ -111,6 +113,7 @@ export async function gradientsOf(model, input, o, { signal } = {}, embedding = 
       : { points: weights.length ? [] : points.matchOne(name), weights };
   });
   const copy = await copyOf(model, o.module);
+  const changes = o.edits?.length ? await changesOf(model, o, yielder) : NO_CHANGES;
   signal?.throwIfAborted();
   const wanted = [...new Set(chosen.flatMap((c) => c.points))];
   const weights = [...new Set(chosen.flatMap((c) => c.weights))];
@@ -119,7 +122,7 @@ export async function gradientsOf(model, input, o, { signal } = {}, embedding = 
   try {
     for (const p of wanted) copy.want(p, true);
     for (const i of weights) copy.wantWeight(i, true);
-    if (o.edits?.length) await applyTo(copy, model, ids, o, yielder);
+    applyTo(copy, points, ids.length, changes);
     const sum = copy.ask(metric.terms(seen), ids, source, embedding);
     const value = metric.isLinear ? sum : metric.read(seen);
     for (const p of wanted) {
@@ -156,26 +159,52 @@ async function noteLogits(model, metric, ids, source, { edits = [] }, embedding,
   const at = model.config.kind === 'encoder_decoder' ? 'decoder.hook_embed' : 'hook_embed';
   const all = embedding === 1 ? edits : [{ at, scale: embedding }, ...edits];
   const options = { edits: all, source: source.length ? source : undefined, logits: metric.rows };
-  const { logits } = await inFloats(model, (copy) => forwardOne(copy, ids, options, new Yielder()));
+  const { logits } = await inFloats(model, async (copy) => {
+    if (copy !== model) for (const [id, own] of await encodersOf(model, edits)) await copy.addDictionary(id, own);
+    return forwardOne(copy, ids, options, new Yielder());
+  });
   const { data } = /** @type {Tensor} */ (logits);
   metric.rows.forEach((row, i) => seen.logits.set(row, data.subarray(i * metric.width, (i + 1) * metric.width)));
   metric.remember(seen);
 }
 
 /**
- * Puts the edits of the options into the passes of gradients.
- * @param {Differentiator} copy
+ * The edits of the options, and the encoders of the dictionaries that they name.
+ * @typedef {{edits: import('../inspect/edits.js').Edit[],
+ *   encoders: Map<number, import('../../engine/dictionary_encoders.js').Encoder>}} Changes
+ */
+/** @type {Changes} */
+const NO_CHANGES = { edits: [], encoders: new Map() };
+
+/**
  * @param {LoadedModel} model
- * @param {number[]} ids
  * @param {Record<string, any>} o
  * @param {Yielder} yielder
+ * @returns {Promise<Changes>}
  */
-async function applyTo(copy, model, ids, o, yielder) {
-  if (o.edits.some((/** @type {any} */ edit) => edit.direction))
-    fail('unsupported', 'gradients with an edit of a feature are not implemented');
+async function changesOf(model, o, yielder) {
   const edits = await withMeans(model, o, (text, options) => forwardOne(model, text, options, yielder));
-  const n = ids.length;
-  applyEdits(copy.edited, await model.points(), edits, { own: n, source: 0, end: n });
+  return { edits, encoders: await encodersOf(model, edits) };
+}
+
+/**
+ * Puts edits into the passes of gradients. Nothing waits from here to the end of a pass, so that calls that run at the
+ * same time do not mix.
+ * @param {Differentiator} copy
+ * @param {import('../inspect/capture.js').Points} points
+ * @param {number} n  tokens
+ * @param {Changes} changes
+ */
+function applyTo(copy, points, n, { edits, encoders }) {
+  /** @type {Map<number, number>} */
+  const opened = new Map();
+  try {
+    for (const [id, encoder] of encoders) opened.set(id, openFeatures(copy, encoder));
+    const own = edits.map((edit) => (edit.direction ? { ...edit, features: opened.get(edit.dictionary ?? 0) } : edit));
+    applyEdits(copy.edited, points, own, { own: n, source: 0, end: n });
+  } finally {
+    for (const address of opened.values()) closeFeatures(copy, address); // the edits keep them
+  }
 }
 
 /**

@@ -1,5 +1,5 @@
 // feature_values.js - the sparse dictionaries of a loaded model: their encoders in its engine, and what texts activate
-import { closeFeatures, encodeRows, openFeatures } from '../../engine/dictionary_encoders.js';
+import { closeFeatures, encodeRows, openFeatures, readFeatures } from '../../engine/dictionary_encoders.js';
 import { tensorProducts } from '../../engine/engine_captures.js';
 import { Yielder } from '../../base/event_loop.js';
 import { fail } from '../../base/errors.js';
@@ -10,7 +10,7 @@ import { weight } from './weight.js';
 /** @import { LoadedModel } from '../loaded_model.js' */
 /** @import { Hooks } from '../calls.js' */
 /** @import { Encoder, FeatureRows } from '../../engine/dictionary_encoders.js' */
-/** An encoder in the engine. @typedef {{address: number, encoder: {d: number, size: number}}} OpenedEncoder */
+/** An encoder in the engine. @typedef {{address: number, encoder: Parameters<typeof readFeatures>[2]}} OpenedEncoder */
 
 /**
  * @param {LoadedModel} model
@@ -27,7 +27,26 @@ export async function open(model, encoder) {
     values: (/** @type {string} */ of) => weight(model, of),
   };
   await requireSameModel(here, encoder.origin, 'bad-option');
-  return { address: openFeatures(model.engine, encoder), encoder: { d: encoder.d, size: encoder.size } };
+  const { d, size, k, from, norm, table: means, origin } = encoder;
+  const spec = { d, size, k, from, norm, vocabSize: means ? means.length / d : 0, origin };
+  return { address: openFeatures(model.engine, encoder), encoder: spec };
+}
+
+/**
+ * The encoders that edits name, in f32, by the numbers of their dictionaries.
+ * @param {LoadedModel} model
+ * @param {import('./edits.js').Edit[]} edits
+ * @returns {Promise<Map<number, Encoder>>}
+ */
+export async function encodersOf(model, edits) {
+  /** @type {Map<number, Encoder>} */
+  const found = new Map();
+  for (const { direction, dictionary: id = 0 } of edits) {
+    if (!direction || found.has(id)) continue;
+    const { address, encoder } = await model.dictionary(id);
+    found.set(id, readFeatures(model.engine, address, encoder));
+  }
+  return found;
 }
 
 /** @param {LoadedModel} model @param {OpenedEncoder} opened */
