@@ -11,7 +11,7 @@ const folder = `${top}weights/dictionaries/stories`;
 const TEXT = 'Once upon a time, there was a little dog named Max. Max saw a big tree and wagged his';
 const CONTEXTS = 4; // of each part of the range
 const RANDOM = 100; // the feature beside which the strongest one of the last token is judged
-const DOSE = 2; // multiples of the feature's largest activation
+const DOSE = 1.5; // multiples of the feature's largest activation
 const TOKENS = 50;
 const DIGITS = 4; // of each number: more cannot be seen
 

@@ -52,20 +52,20 @@ featuresTest('tokens show their features, and a feature its places, logits and t
   // another dose, by the slider alone: the last one that it showed, of the same random feature
   const titles = () => page.locator('.dose-columns dt').allInnerTexts();
   const [, , random] = await titles();
-  /** Texts at this dose are complete, where those above have a dose of 2. @param {number} dose */
+  /** Texts at this dose are complete, where those above have a dose of 1.5. @param {number} dose */
   const written = (dose) =>
     page.waitForFunction(
       ([before, dose]) => {
         const number = (/** @type {string} */ title) => Number(/[\d.]+$/.exec(title)?.[0]);
         const shown = number(document.querySelectorAll('.dose-columns dt')[2].textContent);
         const isDone = document.querySelector('.dose-texts .primary').textContent === 'Write three texts';
-        return isDone && Math.abs(shown / number(before) - dose / 2) < 0.02;
+        return isDone && Math.abs(shown / number(before) - dose / 1.5) < 0.02;
       },
       [random, dose],
     );
   const slider = page.locator('#dose');
-  for (let i = 0; i < 3; i++) await slider.press('ArrowRight'); // 2.5, 3, 3.5
-  await written(3.5);
+  for (let i = 0; i < 3; i++) await slider.press('ArrowRight'); // 2, 2.5, 3
+  await written(3);
   assert.equal((await titles())[2].replace(/,.*/, ''), random.replace(/,.*/, ''));
   const again = await page.locator('.dose-columns dd').allInnerTexts();
   assert.equal(again[0], texts[0]);
@@ -74,6 +74,6 @@ featuresTest('tokens show their features, and a feature its places, logits and t
   await slider.press('ArrowLeft');
   await page.locator('.dose-texts .primary', { hasText: 'Stop' }).waitFor();
   await slider.press('ArrowRight');
-  await written(3.5);
+  await written(3);
   assert.deepEqual(await page.locator('.dose-columns dd').allInnerTexts(), again);
 });

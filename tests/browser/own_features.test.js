@@ -154,14 +154,14 @@ pageTest('a link opens the same feature with its name', {}, async () => {
 const SHIPPED = sha256(readFileSync(`${top}weights/dictionaries/stories/sae_weights.safetensors`));
 pageTest(
   'a link to the shipped dictionary opens its feature',
-  { hash: `#view=features&feature=495&names=${encodeURIComponent('{"495":"moral"}')}&dictionary-sha256=${SHIPPED}` },
+  { hash: `#view=features&feature=172&names=${encodeURIComponent('{"172":"moral"}')}&dictionary-sha256=${SHIPPED}` },
   async ({ page }) => {
-    await says(page, '[data-role="link"]', /feature 495 of the shipped dictionary.*“moral”/);
+    await says(page, '[data-role="link"]', /feature 172 of the shipped dictionary.*“moral”/);
     await page.locator('[data-panel="features"] .primary').press('Enter');
     await says(page, '[data-role="link"]', /SHA-256 is the same/);
-    await says(page, '#h-feature', /Feature 495/);
+    await says(page, '#h-feature', /Feature 172/);
     assert.equal(await page.locator('#feature-name').inputValue(), 'moral');
-    await inAddress(page, 'feature=495', 'weights-sha256');
+    await inAddress(page, 'feature=172', 'weights-sha256');
   },
 );
 

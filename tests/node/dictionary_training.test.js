@@ -20,6 +20,8 @@ for await (const step of run) steps.push(step);
 const trained = await run.dictionary();
 after(() => model.dispose());
 
+const sha256 = (/** @type {Uint8Array | string} */ bytes) => createHash('sha256').update(bytes).digest('hex');
+
 /** The files of a dictionary by their names. */
 const filesOf = async (made, o) => Object.fromEntries((await made.files(o)).map(({ name, bytes }) => [name, bytes]));
 
@@ -42,6 +44,20 @@ describe('training a dictionary', () => {
     const name = 'sae_weights.safetensors';
     assert.deepEqual(a[name], b[name]);
     assert.notDeepEqual(a[name], c[name]);
+  });
+
+  // The shipped dictionary was of an older trainer: the command of its card gave other features.
+  test('gives the bits that were recorded', async () => {
+    const files = await filesOf(trained);
+    assert.deepEqual(
+      ['sae_weights.safetensors', 'token_table.safetensors'].map((name) => sha256(files[name])),
+      [
+        '4ade1f01a1bf1667895306792d841be90936e0249c0389300071764a30db3fba',
+        'b36c56ab413164fc16791bf0e04d3df15148fdf0a92cd745030fa80ecd38be93',
+      ],
+      'The trainer gives other bits. Run the command in weights/dictionaries/stories.md and scripts/record_feature.js, ' +
+        'renew that card and docs/dictionaries.md, then record the new sums here.',
+    );
   });
 
   test('reports what is explained of held-out text, beside simpler descriptions', async () => {
@@ -160,7 +176,7 @@ describe('the files of a dictionary', () => {
     assert.equal(cfg.architecture, 'topk');
     assert.deepEqual([cfg.d_in, cfg.d_sae, cfg.k, cfg.metadata.hook_name], [128, 96, 6, at]);
     const { seed, data, model: sum } = cfg.metadata.glassformer;
-    assert.deepEqual([seed, data], [3, createHash('sha256').update(JSON.stringify(text)).digest('hex')]);
+    assert.deepEqual([seed, data], [3, sha256(JSON.stringify(text))]);
     assert.match(sum, /^[0-9a-f]{64}$/);
   });
 
@@ -250,6 +266,22 @@ describe('gradients with an edit of a feature', () => {
     for (const edits of all) want.push(await edited(model, edits, { token: 7 }));
     assert.deepEqual(await Promise.all(all.map((edits) => edited(model, edits, { token: 7 }))), want);
   });
+});
+
+test('the shipped dictionary is the one of its card, made from the shipped model', async () => {
+  const folder = join(top, 'weights/dictionaries/stories');
+  const card = readFileSync(`${folder}.md`, 'utf8');
+  for (const name of ['cfg.json', 'features.json', 'sae_weights.safetensors', 'token_table.safetensors'])
+    assert.ok(card.includes(`| \`${name}\` | \`${sha256(readFileSync(join(folder, name)))}\` |`), name);
+  const stories = await load(join(top, 'weights/stories.gguf'));
+  const shipped = await Dictionary.load(`${folder}/`, { model: stories });
+  const { weights, name, dtypes } = await stories.provenance();
+  const made = shipped.provenance;
+  assert.deepEqual([made.weights, made.name, made.dtypes], [weights, name, dtypes]);
+  assert.ok(card.includes(`sums to \`${made.data}\``), 'the text');
+  assert.ok(card.includes(`weights/stories.gguf tinystories_train.txt ${shipped.at} `), 'the command');
+  assert.equal(JSON.parse(readFileSync(join(folder, 'features.json'), 'utf8')).length, shipped.size);
+  stories.dispose();
 });
 
 describe('a transcoder', () => {

@@ -47,7 +47,7 @@ export class FeatureSession {
   /** What a text has of the chosen feature. @type {Shown | undefined} */
   shown = $state.raw(undefined);
   /** What is added to the activation, in multiples of the feature's largest one. */
-  dose = $state(2);
+  dose = $state(1.5);
   /** The features of the texts that are shown, and what was added to their activations. @type {{ feature: number, random: number, dose: number } | null} */
   asked = $state.raw(null);
   /** @type {string[]} unedited, edited, with a random feature */
