@@ -71,8 +71,16 @@ featuresTest('tokens show their features, and a feature its places, logits and t
   assert.equal(again[0], texts[0]);
   assert.notEqual(again[1], texts[1]);
   // a change while texts are written ends them, and none of their tokens comes after the new ones
+  const writing = page.evaluate(
+    () =>
+      new Promise((resolve) => {
+        const button = document.querySelector('.dose-texts .primary');
+        const look = () => button.textContent === 'Stop' && resolve(undefined);
+        new MutationObserver(look).observe(button, { subtree: true, childList: true, characterData: true });
+      }),
+  );
   await slider.press('ArrowLeft');
-  await page.locator('.dose-texts .primary', { hasText: 'Stop' }).waitFor();
+  await writing;
   await slider.press('ArrowRight');
   await written(3);
   assert.deepEqual(await page.locator('.dose-columns dd').allInnerTexts(), again);
