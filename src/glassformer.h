@@ -475,7 +475,7 @@ int32_t gf_model_seal(struct gf_model *m, struct gf_error *err);
 int32_t gf_model_randomize(struct gf_model *m, uint64_t seed, float std, struct gf_error *err);
 /* Read row `row` of entry i as floats [cols] (rank 1: row 0), dequantised. From seal on. */
 int32_t gf_tensor_read(const struct gf_model *m, int32_t i, int32_t row, float *out, struct gf_error *err);
-/* out [n, count] = the products of rows row .. row + n - 1 of entry i, dequantised, with the vectors x [count, cols];
+/* out [count, n] = the products of the vectors x [count, cols] with rows row .. row + n - 1 of entry i, dequantised;
  * f32 sums. From seal on. */
 int32_t gf_tensor_products(const struct gf_model *m, int32_t i, int32_t row, int32_t n, const float *x, int32_t count,
                            float *out, struct gf_error *err);

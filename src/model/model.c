@@ -200,8 +200,22 @@ int32_t gf_tensor_read(const struct gf_model *m, int32_t i, int32_t row, float *
     return GF_OK;
 }
 
-/* Rows whose products are computed together: the two panels of which gf_matmul adds the columns at a time. */
-#define TOGETHER (2 * GF_PANEL)
+/* Rows whose products are computed together: x is put in order once for them, and they stay in the second cache. */
+#define TOGETHER (8 * GF_PANEL)
+
+/* *w = rows row .. row + n - 1 of entry i as floats: the panels that the model has where they begin with such a row,
+ * else a copy in `panels`. values: space for a row. */
+static void float_rows(struct gf_mat *w, const struct gf_model *m, int32_t i, int32_t row, int32_t n, float *values,
+                       float *panels) {
+    const struct gf_slot *s = slot_of(m, i, row, NULL);
+    const int32_t first = s->row0 + row, cols = s->t.cols;
+    const int is_there = s->mat && s->mat->dtype == GF_F32 && first % GF_PANEL == 0;
+    gf_mat_bind(w, GF_F32, n, cols, is_there ? (float *)s->mat->data + (int64_t)first * cols : panels);
+    for (int32_t k = 0; k < n && !is_there; k++) {
+        gf_tensor_read(m, i, row + k, values, NULL);
+        gf_mat_put(w, k, 0, values, cols);
+    }
+}
 
 int32_t gf_tensor_products(const struct gf_model *m, int32_t i, int32_t row, int32_t n, const float *x, int32_t count,
                            float *out, struct gf_error *err) {
@@ -218,14 +232,10 @@ int32_t gf_tensor_products(const struct gf_model *m, int32_t i, int32_t row, int
     for (int32_t r = 0; has_memory && r < n; r += TOGETHER) {
         struct gf_mat w;
         const int32_t rows = n - r < TOGETHER ? n - r : TOGETHER;
-        gf_mat_bind(&w, GF_F32, rows, cols, panels);
-        for (int32_t k = 0; k < rows; k++) {
-            gf_tensor_read(m, i, row + r + k, values, err);
-            gf_mat_put(&w, k, 0, values, cols);
-        }
+        float_rows(&w, m, i, row + r, rows, values, panels);
         gf_matmul(products, x, &w, NULL, count, scratch, m->pool);
-        for (int32_t k = 0; k < rows; k++)
-            for (int32_t v = 0; v < count; v++) out[(int64_t)(r + k) * count + v] = products[v * rows + k];
+        for (int32_t v = 0; v < count; v++)
+            memcpy(out + (int64_t)v * n + r, products + (int64_t)v * rows, (size_t)rows * sizeof *out);
     }
     gf_free(values);
     gf_free(panels);

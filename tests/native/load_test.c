@@ -223,7 +223,7 @@ static void f16_entries_that_are_stored_as_bf16_stay_f16(void) {
 /* The products of some rows of an entry with vectors are the sums of products of the rows that are read, column after
  * column in f32: the definition in glassformer.h. */
 static void check_products(const struct gf_model *m, int32_t entry, int32_t first, int32_t n, int32_t count) {
-    enum { COLS = 256, ROWS = 70, MOST = 5 };
+    enum { COLS = 256, ROWS = 300, MOST = 5 };
     float x[MOST * COLS], row[COLS], got[ROWS * MOST], want[ROWS * MOST];
     for (int32_t i = 0; i < count * COLS; i++) x[i] = (float)((i * 7919 + 13) % 509 - 254) * 0x1p-7f;
     for (int32_t r = 0; r < n; r++) {
@@ -231,7 +231,7 @@ static void check_products(const struct gf_model *m, int32_t entry, int32_t firs
         for (int32_t v = 0; v < count; v++) {
             float sum = 0;
             for (int32_t c = 0; c < COLS; c++) sum += row[c] * x[v * COLS + c];
-            want[r * count + v] = sum;
+            want[v * n + r] = sum;
         }
     }
     CHECK_OK(gf_tensor_products(m, entry, first, n, x, count, got, &err));
@@ -239,10 +239,11 @@ static void check_products(const struct gf_model *m, int32_t entry, int32_t firs
 }
 
 static void products_with_rows_of_every_type_are_sums_in_order(void) {
-    static const int32_t ranges[][3] = {{0, 70, 1}, {0, 70, 4}, {3, 1, 1},  {15, 1, 5}, {1, 15, 2},
-                                        {0, 16, 3}, {5, 17, 1}, {2, 31, 2}, {7, 32, 5}, {9, 33, 1}};
+    static const int32_t ranges[][3] = {{0, 70, 1},  {0, 70, 4},   {3, 1, 1},  {15, 1, 5}, {1, 15, 2},
+                                        {0, 16, 3},  {5, 17, 1},   {2, 31, 2}, {7, 32, 5}, {9, 33, 1},
+                                        {0, 300, 2}, {16, 284, 5}, {3, 290, 1}};
     struct gf_config c = wide_config(1);
-    c.vocab_size = 70, c.d_model = c.d_ff = 256, c.d_head = 64;
+    c.vocab_size = 300, c.d_model = c.d_ff = 256, c.d_head = 64;
     for (int32_t dtype = 0; dtype < GF_N_DTYPES; dtype++) {
         if (!gf_dtype_is_kept(dtype)) continue;
         uint8_t dtypes[64];

@@ -211,6 +211,19 @@ describe('metrics, inputs and edits', async () => {
     await refused(model.circuit(0, 1, 'OV', { copies: false }), 'bad-option', /copies/);
   });
 
+  test("a circuit's matrix is rounded once to f32", async () => {
+    const config = { vocab_size: 300, d_model: 36, n_layers: 1, n_heads: 6 };
+    const own = await create(config, { seed: 5, dtype: 'f32' });
+    const { matrix } = await own.circuit(0, 4, 'OV');
+    const [v, o] = [await own.matrix('blocks.0.attn.v.weight'), await own.matrix('blocks.0.attn.o.weight')];
+    const want = Float32Array.from(matrix.data, (_, at) => {
+      let sum = 0;
+      for (let k = 24; k < 30; k++) sum += v.data[k * 36 + Math.floor(at / 36)] * o.data[(at % 36) * 36 + k];
+      return sum;
+    });
+    matrix.data.forEach((x, at) => near(x, want[at], 2 ** -24 * Math.abs(want[at])));
+  });
+
   test('provenance names the version of package.json, and other weights have another sum', async () => {
     const { version } = JSON.parse(readFileSync(join(top, 'package.json'), 'utf8'));
     const own = await model.provenance();

@@ -187,14 +187,14 @@ export function tensorRow(engine, i, row, cols) {
 }
 
 /**
- * The products of rows of a weight with vectors.
+ * The products of vectors with rows of a weight.
  * @param {Engine} engine
  * @param {number} i     roster entry
  * @param {number} row   the first one
  * @param {number} n     rows
  * @param {Float32Array} vectors  [count, cols], cols: the length of a row
  * @param {number} count
- * @returns {Float32Array<ArrayBuffer>} [n, count]
+ * @returns {Float32Array<ArrayBuffer>} [count, n]
  */
 export function tensorProducts(engine, i, row, n, vectors, count) {
   const bytes = vectors.byteLength;

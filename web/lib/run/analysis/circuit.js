@@ -55,7 +55,31 @@ export const storedWeight = (model, entry, from) => savedPiece(model.engine, ent
  * @returns {Float64Array[]}
  */
 const rowsOf = (model, name, from, n) =>
-  Array.from({ length: n }, (_, r) => Float64Array.from(weight(model, name, from + r)));
+  Array.from({ length: n }, (_, r) => new Float64Array(weight(model, name, from + r)));
+
+/**
+ * a^T b, with sums in f64.
+ * @param {Float64Array[]} a  [d_head, d_model]
+ * @param {Float64Array[]} b  [d_head, d_model]
+ * @returns {Float32Array<ArrayBuffer>} [d_model, d_model]
+ */
+function transposedProduct(a, b) {
+  const d = a[0].length;
+  const data = new Float32Array(d * d);
+  const zeros = new Float64Array(d);
+  const sums = new Float64Array(d);
+  for (let i = 0; i < d; i++) {
+    sums.fill(0);
+    for (let k = 0; k < a.length; k += 4) {
+      const [a0, a1 = zeros, a2 = zeros, a3 = zeros] = a.slice(k, k + 4);
+      const [b0, b1 = zeros, b2 = zeros, b3 = zeros] = b.slice(k, k + 4);
+      const [w, x, y, z] = [a0[i], a1[i], a2[i], a3[i]];
+      for (let j = 0; j < d; j++) sums[j] += w * b0[j] + x * b1[j] + y * b2[j] + z * b3[j];
+    }
+    data.set(sums, i * d);
+  }
+  return data;
+}
 
 /**
  * @param {LoadedModel} model
@@ -86,17 +110,9 @@ export function circuit(model, layer, head, kind, { copying: isCopying = true } 
     kind === 'QK'
       ? read('k', shared)
       : Array.from({ length: d }, (_, i) => Float64Array.from(out, (o) => o[head * d + i]));
-  const data = new Float32Array(c.d_model * c.d_model);
-  for (let i = 0; i < c.d_model; i++)
-    for (let k = 0; k < d; k++) {
-      const [x, row, at] = [a[k][i], b[k], i * c.d_model];
-      for (let j = 0; j < c.d_model; j++) data[at + j] += x * row[j];
-    }
-  const whole = { data, shape: [c.d_model, c.d_model] };
-  const values = singularValues(a, b);
   return {
-    matrix: whole,
-    singularValues: values,
+    matrix: { data: transposedProduct(a, b), shape: [c.d_model, c.d_model] },
+    singularValues: singularValues(a, b),
     ...(kind === 'OV' && isCopying && !c.n_labels && { copying: copying(model, a, b) }),
   };
 }
@@ -105,7 +121,7 @@ export function circuit(model, layer, head, kind, { copying: isCopying = true } 
 const TOGETHER = 512;
 
 /**
- * The products of rows from .. from + n - 1 of a weight with vectors, [n, vectors].
+ * The products of rows from .. from + n - 1 of a weight with vectors: n for each vector.
  * @param {LoadedModel} model
  * @param {number} entry  of the roster
  * @param {Float64Array[]} vectors
@@ -114,8 +130,10 @@ function productsOf(model, entry, vectors) {
   const [{ length: cols }] = vectors;
   const flat = new Float32Array(vectors.length * cols);
   vectors.forEach((row, i) => flat.set(row, i * cols));
-  return (/** @type {number} */ from, /** @type {number} */ n) =>
-    tensorProducts(model.engine, entry, from, n, flat, vectors.length);
+  return (/** @type {number} */ from, /** @type {number} */ n) => {
+    const all = tensorProducts(model.engine, entry, from, n, flat, vectors.length);
+    return vectors.map((_, i) => all.subarray(i * n, (i + 1) * n));
+  };
 }
 
 /**
@@ -128,15 +146,18 @@ function copying(model, a, b) {
   const c = model.config;
   if (c.d_embed && c.d_embed !== c.d_model) fail('unsupported', 'the copying score with a projection of the embedding');
   const gain = c.final_norm && c.use_final_norm && c.norm_gain ? weight(model, 'final_norm.weight') : null;
-  const embedded = productsOf(model, rowOf(model, 'embed.weight'), a);
   const writes = gain ? b.map((row) => row.map((x, j) => x * gain[j])) : b;
-  const written = productsOf(model, rowOf(model, 'head.weight'), writes);
+  const [embed, head] = [rowOf(model, 'embed.weight'), rowOf(model, 'head.weight')];
+  // a tied head is the embedding, whose rows are then read once, for both
+  const isTied = model.table.rows[head].tiedTo !== null;
+  const embedded = productsOf(model, embed, isTied ? [...a, ...writes] : a);
+  const written = isTied ? null : productsOf(model, head, writes);
   const n = a.length;
   const product = a.map(() => new Float64Array(n));
   for (let first = 0; first < c.vocab_size; first += TOGETHER) {
     const rows = Math.min(TOGETHER, c.vocab_size - first);
-    const [from, to] = [embedded(first, rows), written(first, rows)];
-    for (let i = 0; i < n; i++) addOuter(product[i], from, to, i);
+    const from = embedded(first, rows);
+    addOuter(product, written?.(first, rows) ?? from.slice(n), from.slice(0, n));
   }
   const values = eigenvalues(product);
   const sum = values.reduce((all, [re]) => all + re, 0);
@@ -144,17 +165,38 @@ function copying(model, a, b) {
 }
 
 /**
- * Adds the sum over rows of column i of `to` times each column of `from`.
- * @param {Float64Array} sums  [n]
- * @param {Float32Array} from  [row, n]
- * @param {Float32Array} to    [row, n]
- * @param {number} i
+ * Adds the dot product of `to[i]` and `from[j]` to sums[i][j]. Eight are computed together, so that a number is read
+ * once for two or for four products.
+ * @param {Float64Array[]} sums  [n][n]
+ * @param {Float32Array[]} to    [n][rows]
+ * @param {Float32Array[]} from  [n][rows]
  */
-function addOuter(sums, from, to, i) {
+function addOuter(sums, to, from) {
   const n = sums.length;
-  for (let j = 0; j < n; j++) {
-    let sum = 0;
-    for (let at = 0; at < from.length; at += n) sum += to[at + i] * from[at + j];
-    sums[j] += sum;
+  const zeros = new Float32Array(to[0].length);
+  for (let i = 0; i < n; i += 4) {
+    const four = Array.from({ length: 4 }, (_, k) => to[i + k] ?? zeros);
+    for (let j = 0; j < n; j += 2)
+      eightDots(four, from[j], from[j + 1] ?? zeros).forEach((sum, k) => {
+        if (i + (k >> 1) < n && j + (k & 1) < n) sums[i + (k >> 1)][j + (k & 1)] += sum;
+      });
   }
+}
+
+/**
+ * The dot products of four vectors with two, [4, 2].
+ * @param {Float32Array[]} four
+ * @param {Float32Array} x
+ * @param {Float32Array} y
+ */
+function eightDots([a, b, c, d], x, y) {
+  let [ax, ay, bx, by, cx, cy, dx, dy] = [0, 0, 0, 0, 0, 0, 0, 0];
+  for (let k = 0; k < x.length; k++) {
+    const [p, q] = [x[k], y[k]];
+    ((ax += a[k] * p), (ay += a[k] * q));
+    ((bx += b[k] * p), (by += b[k] * q));
+    ((cx += c[k] * p), (cy += c[k] * q));
+    ((dx += d[k] * p), (dy += d[k] * q));
+  }
+  return [ax, ay, bx, by, cx, cy, dx, dy];
 }

@@ -1,6 +1,16 @@
 // spectra.js - singular values of a product of thin matrices, eigenvalues of a small square one
 
 /**
+ * @param {Float64Array} a
+ * @param {Float64Array} b
+ */
+function dot(a, b) {
+  let sum = 0;
+  for (let k = 0; k < a.length; k++) sum += a[k] * b[k];
+  return sum;
+}
+
+/**
  * R of the QR decomposition of the transpose of rows, by modified Gram-Schmidt: rows^T = Q R.
  * @param {Float64Array[]} rows  [r, n]
  * @returns {Float64Array[]} [r, r], upper triangular
@@ -12,8 +22,9 @@ function triangle(rows) {
     r[i][i] = Math.hypot(...own);
     for (let k = 0; k < own.length; k++) own[k] /= r[i][i] || 1;
     for (let j = i + 1; j < q.length; j++) {
-      r[i][j] = own.reduce((sum, x, k) => sum + x * q[j][k], 0);
-      for (let k = 0; k < own.length; k++) q[j][k] -= r[i][j] * own[k];
+      const [other, factor] = [q[j], dot(own, q[j])];
+      r[i][j] = factor;
+      for (let k = 0; k < own.length; k++) other[k] -= factor * own[k];
     }
   });
   return r;
@@ -29,23 +40,19 @@ export function singularValues(a, b) {
   const [ra, rb] = [triangle(a), triangle(b)];
   const r = a.length;
   // its columns, as rows
-  const u = rb.map((y) => Float64Array.from(ra, (x) => x.reduce((sum, v, k) => sum + v * y[k], 0)));
+  const u = rb.map((y) => Float64Array.from(ra, (x) => dot(x, y)));
   for (let sweep = 0, turned = true; turned && sweep < 60; sweep++) {
     turned = false;
     for (let i = 0; i < r; i++)
       for (let j = i + 1; j < r; j++) {
-        let [ii, jj, ij] = [0, 0, 0];
-        for (let k = 0; k < r; k++) {
-          ii += u[i][k] ** 2;
-          jj += u[j][k] ** 2;
-          ij += u[i][k] * u[j][k];
-        }
+        const [x, y] = [u[i], u[j]];
+        const [ii, jj, ij] = [dot(x, x), dot(y, y), dot(x, y)];
         if (Math.abs(ij) <= 1e-15 * Math.sqrt(ii * jj)) continue;
         turned = true;
         const zeta = (jj - ii) / (2 * ij);
         const t = Math.sign(zeta || 1) / (Math.abs(zeta) + Math.hypot(1, zeta));
         const cos = 1 / Math.hypot(1, t);
-        for (let k = 0; k < r; k++) [u[i][k], u[j][k]] = [cos * (u[i][k] - t * u[j][k]), cos * (t * u[i][k] + u[j][k])];
+        for (let k = 0; k < r; k++) [x[k], y[k]] = [cos * (x[k] - t * y[k]), cos * (t * x[k] + y[k])];
       }
   }
   return u.map((column) => Math.hypot(...column)).sort((x, y) => y - x);
