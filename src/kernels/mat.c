@@ -53,9 +53,7 @@ static uint8_t *block_data(const struct gf_mat *w, int32_t row, int32_t block) {
     const int32_t lane = row % GF_PANEL, factors = gf_dtypes[w->dtype].has_factors;
     return panel_block(w, row, block) + (factors ? lane / 8 * 256 + lane % 8 * 8 : lane * 4);
 }
-static int32_t four_columns(const struct gf_mat *w, int32_t j) {
-    return gf_dtypes[w->dtype].has_factors ? j % 4 * 64 + j / 4 * 4 : j * 64;
-}
+static int32_t four_columns(int has_factors, int32_t j) { return has_factors ? j % 4 * 64 + j / 4 * 4 : j * 64; }
 static int8_t *block_factors(const struct gf_mat *w, int32_t row, int32_t block) {
     return (int8_t *)panel_block(w, row, block) + GF_PANEL * GF_QBLOCK + row % GF_PANEL * 2;
 }
@@ -65,14 +63,17 @@ static float *block_scale(const struct gf_mat *w, int32_t row, int32_t block) {
     return w->scale + index * gf_scale_step(w->dtype) + row % GF_PANEL;
 }
 
-/* Store 32 bytes as a row's part of a block of W's type. */
-static void put_bytes(const struct gf_mat *w, uint8_t *to, const void *q) {
-    const uint32_t flip = (gf_dot_flip(0) | (uint32_t)gf_dot_flip(1) << 8) * 0x00010001u;
+/* What 4 columns of 8 bits are stored XOR. */
+static uint32_t flip_of_four(void) { return (gf_dot_flip(0) | (uint32_t)gf_dot_flip(1) << 8) * 0x00010001u; }
+
+/* Store 32 bytes as a row's part of a block. */
+GF_INLINE void put_bytes(uint8_t *to, const void *q, uint32_t flip, int has_factors) {
+    GF_UNROLL
     for (int j = 0; j < 8; j++) { /* 4 columns */
         uint32_t four;
         memcpy(&four, (const uint8_t *)q + 4 * j, 4);
         four ^= flip;
-        memcpy(to + four_columns(w, j), &four, 4);
+        memcpy(to + four_columns(has_factors, j), &four, 4);
     }
 }
 
@@ -84,7 +85,7 @@ static void put_ints(const struct gf_mat *w, int32_t row, int32_t block, uint8_t
     for (int i = 0; i < 2 && type->has_factors; i++) block_factors(w, row, block)[i] = (int8_t)from->factor[i];
     if (type->has_minimum) scale[GF_PANEL] = from->minimum[0];
     if (type->bits == 8) {
-        put_bytes(w, to, from->q);
+        put_bytes(to, from->q, flip_of_four(), type->has_factors);
         return;
     }
     for (int g = 0; g < 4; g++) { /* 8 columns; q + 8 is the low nibble of q with its highest bit flipped */
@@ -97,10 +98,11 @@ static void put_ints(const struct gf_mat *w, int32_t row, int32_t block, uint8_t
 }
 
 /* The same of n blocks of q8_0 in a file, whose bytes are stored as they are. */
-static void put_q8_0(const struct gf_mat *w, uint8_t *to, float *scale, const uint8_t *p, int32_t n) {
+static void put_q8_0(uint8_t *to, float *scale, const uint8_t *p, int32_t n) {
+    const uint32_t flip = flip_of_four();
     for (; n > 0; n--, p += 34, to += gf_panel_bytes(GF_Q8_0), scale += gf_scale_step(GF_Q8_0)) {
         *scale = gf_f16_to_f32((uint16_t)(p[0] | p[1] << 8));
-        put_bytes(w, to, p + 2);
+        put_bytes(to, p + 2, flip, 0);
     }
 }
 
@@ -127,7 +129,7 @@ void gf_mat_put_blocks(struct gf_mat *w, int32_t row, int32_t col, const void *b
     int32_t block = col / GF_QBLOCK;
     uint8_t *to = block_data(w, row, block);
     if (dtype == GF_Q8_0) {
-        put_q8_0(w, to, block_scale(w, row, block), p, n / GF_QBLOCK);
+        put_q8_0(to, block_scale(w, row, block), p, n / GF_QBLOCK);
         return;
     }
     for (int32_t i = 0; i < n; i += cols, p += bytes)
@@ -185,7 +187,7 @@ static void get_bytes(float *y, const struct gf_mat *w, int32_t row, int32_t blo
     float scale[2] = {*s, *s};
     for (int i = 0; i < 2 && gf_dtypes[w->dtype].has_factors; i++) scale[i] *= (float)block_factors(w, row, block)[i];
     for (int j = 0; j < 8; j++) { /* 4 columns */
-        const uint8_t *four = p + four_columns(w, j);
+        const uint8_t *four = p + four_columns(gf_dtypes[w->dtype].has_factors, j);
         for (int k = 0; k < 4; k++) y[4 * j + k] = (float)(int8_t)(four[k] ^ flip[k % 2]) * scale[j / 4];
     }
     for (int j = 0; j < 32 && gf_dtypes[w->dtype].has_minimum; j++) y[j] += s[GF_PANEL];
