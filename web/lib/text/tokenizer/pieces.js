@@ -127,8 +127,8 @@ class PieceSymbols {
 class ScoredMerges {
   #pairs = new Merges(1 << 10);
   #word = new Word();
-  /** Numbers of tokens with a better score, by id. @type {Int32Array | null} */
-  #ranks = null;
+  /** The scores of all tokens, in order. @type {Float64Array | null} */
+  #ascending = null;
   /** Ids below 0 stand for characters that are not tokens: -2 less their code point. */
   #symbols;
   /** What an unused token was made of in this text. @type {Map<number, number>} */
@@ -189,16 +189,22 @@ class ScoredMerges {
     return texts.write(text, at);
   }
 
-  /** @param {number} id */
+  /** The number of tokens with a better score. @param {number} id */
   #rank(id) {
-    if (!this.#ranks) {
-      const { scores, texts } = this.pieces;
-      const ascending = Float64Array.from({ length: texts.size }, (_, each) => scores[each]).sort();
-      const better = new Map();
-      ascending.forEach((score, i) => better.set(score, ascending.length - 1 - i));
-      this.#ranks = Int32Array.from({ length: texts.size }, (_, each) => better.get(Number(scores[each])));
+    const { scores, texts } = this.pieces;
+    const score = Number(scores[id]);
+    if (!this.#ascending) {
+      this.#ascending = new Float64Array(texts.size);
+      for (let each = 0; each < texts.size; each++) this.#ascending[each] = Number(scores[each]);
+      this.#ascending.sort();
     }
-    return this.#ranks[id];
+    let [low, high] = [0, texts.size];
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if (this.#ascending[middle] <= score) low = middle + 1;
+      else high = middle;
+    }
+    return texts.size - low;
   }
 
   /**
