@@ -32,7 +32,8 @@ usage: ./build.sh COMMAND
   bench          measure this engine and wllama in Chromium (tests/bench/README.md): --cpu, --isa, --against DIR;
                  --model FILE.gguf: a file of your own, also in native llama.cpp where Python has it;
                  --kernels [FILTER]: only the kernels, and the download sizes
-                 --slow-line: only the page's first story at 1.6 Mbit/s; --page: the benchmark as a page to open elsewhere
+                 --first-token: what the first token of a cold page waits for; --slow-line: only the page's first
+                 story at 1.6 Mbit/s; --page: the benchmark as a page to open elsewhere
   train RECIPE   compile the trainer and run it; without arguments it prints its usage
   clean          remove built files (but not downloads and training runs)
 HELP

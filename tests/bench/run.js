@@ -5,7 +5,7 @@
 //                    [--backends relaxed,simd] [--caches default,f32,f16,q8_0]
 //                    [--engines glassformer,wllama2,wllama3,onnxruntime] [--isa vnni,avx2,sse] [--against DIR]
 //                    [--repeats 3] [--contexts 64,512,1000] [--neighbour] [--quick] [--cold] [--cpu]
-//                    [--model FILE.gguf] [--node] [--with-node 24.21.0] [--drawing] [--training] [--pace] [--slow-line] [--kernels [FILTER]] [--page]
+//                    [--model FILE.gguf] [--node] [--with-node 24.21.0] [--drawing] [--training] [--pace] [--first-token] [--slow-line] [--kernels [FILTER]] [--page]
 //
 // README.md in this folder explains the output.
 import { execFileSync, spawn } from 'node:child_process';
@@ -22,6 +22,7 @@ import { cpuBetween, rendererUse, untilIdle } from './browser_use.js';
 import { buildPage, html, writeFolder } from './build_page.js';
 import { measureDrawing } from './drawing.js';
 import { ONNXRUNTIME, WLLAMA3, fetchNode, fetchPackage } from './fetch.js';
+import { measureFirstToken } from './first_token.js';
 import { contendersFor, isNative, readmeRows, visitNative } from './given_model.js';
 import { ISAS, missing, v8Flags } from './isa.js';
 import { compareKernels, printKernels } from './kernels.js';
@@ -70,6 +71,7 @@ const { values: given, positionals } = commandLine({
   drawing: flag,
   training: flag,
   pace: flag,
+  'first-token': flag,
   'slow-line': flag,
   kernels: flag,
   page: flag,
@@ -525,6 +527,13 @@ if (given.page) {
   await asPage();
 } else if (given.kernels) {
   await kernels();
+} else if (given['first-token']) {
+  printConditions(`first token of a cold page, one thread; medians of ${repeats} visits, taken in turn`);
+  const models = sizes.flatMap((size) =>
+    dtypes.map((dtype) => ({ title: `${size}, ${dtype}`, file: modelFile(cache, size, dtype) })),
+  );
+  const libraries = { now: builtPackage(top), ...(against && { before: builtPackage(against) }) };
+  await measureFirstToken(libraries, cache, models, repeats);
 } else if (given['slow-line']) {
   await measureSlowLine(top, repeats);
 } else if (given.training) {
