@@ -3,8 +3,8 @@
 //   node tests/run.js GROUP...     layout native wasm node browser package faults real arm
 //
 // `./build.sh test` builds what the groups need and then runs this script. Two files more than there are cores run at
-// once, since most files wait now and then; one lane begins with the browsers, the others with the rest. Files about the
-// built page share a process, four at a time. A group that executed no test fails. The last line is
+// once, since most files wait now and then; one lane begins with the browsers, the others with the rest. Files of Node and
+// files about the built page share processes. A group that executed no test fails. The last line is
 // `N passed, N failed, N skipped`.
 import { execFileSync, spawn } from 'node:child_process';
 import { existsSync, mkdirSync, readFileSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
@@ -29,7 +29,7 @@ const groups = {
     () => filesIn('build/wasm-test', (name) => /wasm-test\/\w+\.cjs$/.test(name)),
     (file) => binary(process.execPath, ...relaxedSimd, file),
   ],
-  node: [() => testFiles('node'), nodeTest],
+  node: [nodeTests, nodeTest],
   browser: [browserTests, nodeTest],
   package: [() => testFiles('package'), nodeTest],
   faults: [() => testFiles('faults'), nodeTest],
@@ -63,24 +63,48 @@ function nativeTests() {
 }
 const testFiles = (folder) => filesIn(`tests/${folder}`, (name) => name.endsWith('.test.js'));
 
-/** Files of the built page that share a process, a server and a browser: their start takes as long as a short test. */
-const TOGETHER = 4;
+/** Files that share a process: what each would start anew takes as long as a short test, for pages a server and a
+ * browser, in Node the package and its compiled binaries. */
+const TOGETHER = { page: 4, node: 5 };
 
-/** The files of the group browser; those of the built page as files that import several of them, long and short ones. */
-function browserTests() {
-  const files = testFiles('browser'),
-    ofPage = files.filter((file) => readFileSync(file, 'utf8').includes("from './built_page.js'"));
-  const folder = join(top, 'build/together');
-  rmSync(folder, { recursive: true, force: true });
+/**
+ * Files as fewer ones that import several of them each, long and short ones.
+ * @param {string[]} files  the largest first
+ * @param {number} most  in one
+ */
+function together(files, most) {
+  const folder = join(top, 'build/together'),
+    lots = Math.ceil(files.length / most);
   mkdirSync(folder, { recursive: true });
-  const lots = Math.ceil(ofPage.length / TOGETHER);
-  const together = Array.from({ length: lots }, (_, lot) => {
-    const mine = ofPage.filter((_, i) => i % lots === lot),
+  return Array.from({ length: lots }, (_, lot) => {
+    const mine = files.filter((_, i) => i % lots === lot),
       path = join(folder, `${mine.map((file) => basename(file, '.test.js')).join('-')}.test.js`);
     writeFileSync(path, mine.map((file) => `import ${JSON.stringify(file)};\n`).join(''));
     return path;
   });
-  return [...together, ...files.filter((file) => !ofPage.includes(file))];
+}
+
+/** The files of the group browser; those of the built page share processes. */
+function browserTests() {
+  const files = testFiles('browser'),
+    ofPage = files.filter((file) => readFileSync(file, 'utf8').includes("from './built_page.js'"));
+  return [...together(ofPage, TOGETHER.page), ...files.filter((file) => !ofPage.includes(file))];
+}
+
+/** What tells that a test changes or measures its process: a global object, the environment, a method, React's state. */
+const CHANGES_PROCESS = /globalThis|process\.(?:env|memoryUsage|chdir)|\.mock\b|react-test-renderer/;
+
+/** The files of the group node; those that change or measure their process have one each. */
+function nodeTests() {
+  const files = testFiles('node'),
+    alone = files.filter((file) => CHANGES_PROCESS.test(readFileSync(file, 'utf8')));
+  return [
+    ...alone,
+    ...together(
+      files.filter((file) => !alone.includes(file)),
+      TOGETHER.node,
+    ),
+  ];
 }
 
 /** How long a process may stay after its last test, in ms: browsers and workers close in that time. */
@@ -195,6 +219,7 @@ async function runLane(own, others) {
 }
 
 const names = process.argv.slice(2);
+rmSync(join(top, 'build/together'), { recursive: true, force: true });
 /** Counts and processor time by group. @type {Record<string, Count & {seconds: number}>} */
 const totals = {};
 const jobs = names.flatMap((group) => {
@@ -209,7 +234,7 @@ await Promise.all(
   ),
 );
 
-console.log('');
+console.log(`\nThe tests took ${(performance.now() / 1000).toFixed(0)} s.`);
 const sum = { passed: 0, failed: 0, skipped: 0 };
 for (const group of names) {
   const count = totals[group];
