@@ -191,7 +191,7 @@ export const OPERATION_NAMES = {
 export const TRACE = {
   title: say`One pass, measured`,
   waits: say`measured as soon as writing pauses`,
-  about: (tokens) => say`${tokensSaid(tokens)} in one pass, timed by the engine; the fastest of several`,
+  about: (tokens) => say`${tokensSaid(tokens)} in one pass, timed by the engine; the mean of several`,
   columns: [say`Operation, all layers`, say`FLOPs`, say`Time`, say`Share of the time`],
   total: say`The whole pass`,
 };
