@@ -105,7 +105,7 @@ async function* run(model, texts, options) {
   /** @type {Record<string, import('../run/analysis/scan_statistics.js').PointSums>} */
   const sums = {};
   let [count, tokens] = [0, 0];
-  const sha = new Sha256(); // of all texts in UTF-8, ids with commas between them, each with a zero byte behind it
+  const sha = new Sha256(); // sum of all texts in UTF-8, ids with commas between them, each with a zero byte behind it
   const scanned = async (/** @type {any[]} */ list) => {
     const known = Object.fromEntries(Object.entries(sums).map(([name, { range }]) => [name, range]));
     const found = await model.scanTexts(list, { ...o, first: count, ranges: known }, signal);

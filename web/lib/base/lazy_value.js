@@ -20,7 +20,7 @@ export function remembered(map, key, make) {
 const NEWEST = 8;
 
 /**
- * As `remembered`, for a map that keeps the values that were asked for last.
+ * Does what `remembered` does, for a map that keeps the values that were asked for last.
  * @template K, V
  * @param {Map<K, V>} map  the newest is its last
  * @param {K} key

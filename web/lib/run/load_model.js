@@ -121,7 +121,7 @@ async function loadOnce(source, options, hooks, fetch, downloads) {
     const tensorBytes = checkpoint.tensors.reduce((n, t) => n + t.bytes * (t.packed?.growth ?? 1), 0);
     let copied = 0;
     await loadTensors(engine, checkpoint, signal, (bytes) => report('load', (copied = bytes), tensorBytes));
-    warnings.push(...known.slice(before)); // those of tensors that were read
+    warnings.push(...known.slice(before)); // warnings of tensors that were read
     if (checkpoint.tensors.some(({ gain }) => gain))
       (await import('../engine/stored_gains.js')).convertGains(engine, checkpoint.tensors);
     engine.seal();

@@ -131,7 +131,7 @@ function drawn(element) {
 export function svgOf(figure, title, about) {
   const { left, top, width, height } = figure.getBoundingClientRect();
   const { color, fontFamily } = getComputedStyle(figure);
-  const letters = Math.max(40, Math.floor(width / 7.2)); // of 11 px, about
+  const letters = Math.max(40, Math.floor(width / 7.2)); // a letter of 11 px is about 7.2 px wide
   const lines = about.match(new RegExp(`.{1,${letters}}`, 'gu')) ?? [];
   const size = { width: width + 2 * SIDE, height: height + (lines.length + 2) * SIDE };
   const svg = made('svg', { ...size, viewBox: `0 0 ${size.width} ${size.height}` });

@@ -9,6 +9,6 @@ export function turning(event, arrows) {
   const { key, target, altKey, ctrlKey, metaKey, defaultPrevented } = event;
   if (defaultPrevented || altKey || ctrlKey || metaKey) return undefined;
   if (/** @type {Element} */ (target).closest('input, textarea, select, dialog, .part-card')) return undefined;
-  const forwards = document.dir === 'rtl' ? -1 : 1; // of the arrow to the right
+  const forwards = document.dir === 'rtl' ? -1 : 1; // direction of the arrow to the right
   return { PageDown: 1, PageUp: -1, Escape: 0, ...(arrows && { ArrowRight: forwards, ArrowLeft: -forwards }) }[key];
 }

@@ -68,7 +68,7 @@ export const widened = (c, experts) =>
     ? say`${int(c.dExpert)} in each of the ${c.nExpertsUsed} experts that a router chooses out of ${c.nExperts}`
     : int(c.dFf);
 
-/** The same of a whole model, whose layers may differ. */
+/** The width in a whole model, whose layers may differ. */
 export const widenedAnywhere = (c) =>
   c.nExperts > 0 && c.expertLayers?.includes(false)
     ? say`${int(c.dFf)} in some layers and ${widened(c, true)} in the others`

@@ -95,7 +95,7 @@ const ENDS = {
   maxTokens: ({ maxTokens }) => say`Stopped at max tokens, ${int(maxTokens)}.`,
   eos: () => say`The model ended the text.`,
 };
-/** The same beside the text, '' where it may go on. @param {import('../state/store/state.js').State['engine']} engine */
+/** The sentence beside a text that has ended, '' before. @param {import('../state/store/state.js').State['engine']} engine */
 export const ended = (engine) => (engine.status === 'done' && ENDS[engine.stopReason]?.(engine)) || '';
 
 /**

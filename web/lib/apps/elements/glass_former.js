@@ -55,7 +55,7 @@ export class FormerFigure extends Figure {
 
   /** @override @param {any} data  { tokens, pattern, candidates }, of which each may be missing */
   show(data) {
-    this.#reader = this.#pass = null; // of the model before
+    this.#reader = this.#pass = null; // they belong to the model before
     this.#attention.data = this.#next.data = null;
     this.#attention.query = Infinity; // the last
     this.#draw(data);
@@ -108,7 +108,7 @@ export class FormerFigure extends Figure {
   async #write(model) {
     const { signal } = (this.#writing = new AbortController());
     const reading = this.#reading;
-    this.#pass = null; // of the text before
+    this.#pass = null; // it belongs to the text before
     this.#attention.query = Infinity;
     this.#button.textContent = 'Stop';
     this.say('');

@@ -153,7 +153,7 @@ async function readGgufAdapter(r, scale, what) {
   if (packed) fail('unknown-dtype', `${at}: ${packed.name} is stored as ${packed.packed?.type}, expected f32 or f16`);
   const pairs = await readPairs(r, entries, what, ggufName);
   return pairs.map(([name, a, b]) => {
-    const factor = alpha ? (scale * alpha) / a.shape[0] : scale; // as in llama.cpp
+    const factor = alpha ? (scale * alpha) / a.shape[0] : scale; // llama.cpp has the same rule
     return { name, where: what, a, b, factor, architecture };
   });
 }

@@ -173,7 +173,7 @@ async function openUrl(url, { fetch = globalThis.fetch, trusted = fetch === glob
     res = checkedResponse(await untilAborted(asked, signal), name);
   } catch (e) {
     if (signal?.aborted) {
-      asked.then(({ body }) => body?.cancel()).catch(() => {}); // of a fetch that ignores the signal
+      asked.then(({ body }) => body?.cancel()).catch(() => {}); // a fetch may ignore the signal
       throw signal.reason;
     }
     if (e instanceof GlassformerError) throw e;

@@ -17,7 +17,7 @@ import { rangeOf } from '../transfer/retry_and_resume.js';
  */
 export async function readRange(opener, source, from, length) {
   const { fetch = globalThis.fetch, trusted = fetch === globalThis.fetch, signal } = opener.options;
-  let start = 0; // of what arrives
+  let start = 0; // first byte that arrives
   /** @type {typeof globalThis.fetch} */
   const partly = async (input, init) => {
     const headers = new Headers(init?.headers);

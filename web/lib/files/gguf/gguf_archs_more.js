@@ -54,14 +54,14 @@ const bert = {
   names: { 'token_type.weight': 'token_types.weight', norm1: 'attn_output_norm', norm2: 'layer_output_norm' },
   derive: (m) => ({ n_token_types: m.rows('token_types.weight') }),
 };
-/** The same with rotary positions. */
+/** The fields of BERT with rotary positions. */
 const rotaryBert = { ...bert.fields, position: 'rope', rope_pairs: 'half' };
 
 /** Half of a window that counts both sides, with the query itself. @param {number} window */
 const oneSide = (window) => Math.floor(window / 2) + 1;
 
 /**
- * Of windows to both sides, the fields.
+ * The fields of windows to both sides.
  * @param {Record<string, any>} fields  of windows to the left
  */
 const symmetric = (fields) =>
@@ -232,8 +232,8 @@ const MORE = {
       ...t5Fields(m),
       n_layers: m.number('decoder_block_count', m.layers),
       n_encoder_layers: m.layers,
-      // As in transformers, for a tied head. llama.cpp leaves the factor out, which no greedy choice shows. The first
-      // version is always tied: a head in a file of it is a copy.
+      // transformers multiplies a tied head in this way. llama.cpp leaves the factor out, which no greedy choice shows.
+      // The first version is always tied: a head in a file of it is a copy.
       logit_scale: m.has('enc.blk.0.ffn_gate.weight') && m.has('output.weight') ? 1 : m.dModel ** -0.5,
     }),
   },

@@ -92,7 +92,7 @@ const OF_TOKENS = { modernbert: modernBert };
 
 /** A matrix on the state of the last token that is no padding. */
 const SCORE = { fields: { label_pooling: 'last' }, names: { head: '/score' } };
-/** The same of an encoder-decoder, behind a layer. */
+/** The classifier of an encoder-decoder, behind a layer. */
 const OF_TARGET = {
   fields: { label_pooling: 'last', label_transform: 'tanh' },
   names: { head_transform: '/classification_head.dense', head: '/classification_head.out_proj' },

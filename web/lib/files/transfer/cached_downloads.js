@@ -184,7 +184,7 @@ class Downloads {
       if (response.status === 206 && isRest && (total === null || range.size === null || range.size === total))
         return { response, start };
       if (response.status !== 206 && response.status !== 416) return { response, start: 0 };
-      response.body?.cancel().catch(() => {}); // of another file
+      response.body?.cancel().catch(() => {}); // the body belongs to another file
     }
     return { response: checkedResponse(await fetch(url, init), url), start: 0 };
   }

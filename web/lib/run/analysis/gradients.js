@@ -232,7 +232,7 @@ async function patchEstimatesOf(model, input, o, hooks) {
   if (other.length !== ids.length)
     fail('bad-option', `from has ${other.length} tokens, the input has ${ids.length}: they are compared by position`);
   const given = { ...o, source: source.length ? source : undefined };
-  // as the gradients: differences and effects are smaller than the rounding of a model in 8 bits
+  // in f32, because differences and effects are smaller than the rounding of a model in 8 bits
   return inFloats(model, async (copy) => {
     const { estimates, there } = await estimatesOf(copy, ids, other, given, slopes, hooks);
     if (!o.check) return { value, estimates };

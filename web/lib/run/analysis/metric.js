@@ -42,7 +42,7 @@ export class SequenceMetric {
   /** Ids; -1: none. */
   token = -1;
   minus = -1;
-  /** Of `kl`: log-probabilities, one list for each row. @type {Float64Array[] | null} */
+  /** Log-probabilities for `kl`, one list for each row. @type {Float64Array[] | null} */
   reference = null;
 
   /**

@@ -1,5 +1,5 @@
 // scan_statistics.js - sums over the rows of many texts at a point: mean, covariance, strongest places, histogram.
-// Those of several batches are added.
+// Statistics of several batches are added.
 
 /**
  * A place of a text: its value, the number of the text, the position in it, and the ids around, in which it is at `at`.

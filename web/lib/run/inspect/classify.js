@@ -125,7 +125,7 @@ async function logitsOf(model, { ids, types }, { edits, mask }, yielder) {
   const { kind, label_pooling: pooling } = model.config;
   const { pad, eos, start } = /** @type {Labels} */ (model.labels);
   const options = { edits, mask, types };
-  // as transformers does: the last token that is not the padding token, which a text may also contain
+  // transformers reads the last token that is not the padding token, which a text may also contain
   let last = ids.length - 1;
   while (last > 0 && ids[last] === pad) last--;
   if (kind === 'encoder_decoder') {

@@ -71,7 +71,7 @@ export async function logitLens(model, input, options, { signal } = {}) {
       stream.set(captured[`${stack}.${l}.hook_resid_post`].data.subarray(from * d, (from + n) * d), l * n * d);
     const step = rowsAtOnce(model);
     /** @type {LensToken[][]} */
-    const tokens = []; // of all layers
+    const tokens = []; // top tokens of all layers
     while (tokens.length < layers * n) {
       const part = stream.subarray(tokens.length * d, (tokens.length + step) * d);
       const any = new Array(part.length / d).fill(ids[0]); // no block reads them

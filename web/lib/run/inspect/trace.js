@@ -332,7 +332,7 @@ function traceRow(model, time, positions, source) {
   const own = two && stack === 'encoder' ? 'encoder.' : '';
   const block = layer < 0 ? '' : `${two ? stack : 'blocks'}.${layer}.`;
   const rows = weightsOf(model, time, own, block || own);
-  const chosen = Math.min(1, (T * c.n_experts_used) / (passes * c.n_experts)); // of the experts, for each pass
+  const chosen = Math.min(1, (T * c.n_experts_used) / (passes * c.n_experts)); // share of the experts that a pass reads
   const tiedBytes = (/** @type {string | null} */ to) => model.table.rows.find((r) => r.name === to)?.memoryBytes ?? 0;
   const weights = rows.reduce(
     (n, r) => n + (r.count ? r.memoryBytes * (isExpert(r) ? chosen : 1) : tiedBytes(r.tiedTo)),

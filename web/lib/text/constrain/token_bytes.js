@@ -198,7 +198,7 @@ export const WELL_FORMED = [
   { lead: [0xf1, 0xf3], second: [0x80, 0xbf], rest: 2 },
   { lead: [0xf4, 0xf4], second: [0x80, 0x8f], rest: 2 },
 ];
-/** The same by the first byte; no second byte follows one that begins no character. */
+/** The second byte of a character, and how many follow, by the first byte. A byte that begins no character has none. */
 const BY_LEAD = Array.from({ length: 256 }, (_, byte) => {
   const { second, rest } = WELL_FORMED.find(({ lead: [low, high] }) => byte >= low && byte <= high) ?? NONE;
   return { low: second[0], high: second[1], rest };

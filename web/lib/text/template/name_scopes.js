@@ -109,7 +109,7 @@ function addBranches([first, ...more], other, names) {
   ]);
 }
 
-/** Those of some names that nodes read before they set them. @param {Node[]} nodes @param {string[]} given */
+/** The names among `given` that nodes read before they set them. @param {Node[]} nodes @param {string[]} given */
 export function undeclared(nodes, given) {
   const names = new Set(given);
   const found = new Set();

@@ -240,7 +240,7 @@ export class Rendering {
       this.assign(node.target, one.item, inner);
       const end = this.#run(node.body, inner);
       if (end === 'break') break;
-      // as in Jinja2: `else` runs also where the first iterations were left with continue
+      // Jinja2 does this, too: `else` runs also where the first iterations were left with continue
       isComplete ||= !end;
     }
     if (isComplete || !node.other.length) return undefined;

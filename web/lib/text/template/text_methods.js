@@ -108,7 +108,7 @@ function placed(text, width, fill, share) {
   const own = fill === undefined ? ' ' : textOf(fill);
   if (lengthOf(own) !== 1) throw new Error('The fill character must be exactly one character long');
   const missing = Math.max(0, indexOf(width) - lengthOf(text));
-  // as CPython centres a text
+  // CPython centres a text in this way
   const left = share === 0.5 ? Math.floor(missing / 2) + (missing & indexOf(width) & 1) : missing * share;
   return repeated(own, left) + text + repeated(own, missing - left);
 }

@@ -48,7 +48,7 @@ const DECODERS = {
     for (const name of ['add_prefix_space', 'trim_offsets', 'use_regex']) options.flag(name, true);
     return (tokens) => [textOfCharacters(tokens)];
   },
-  ByteFallbackEach: () => withBytes(textOfEach), // of SentencePiece vocabularies, see sentencepiece_vocab.js
+  ByteFallbackEach: () => withBytes(textOfEach), // SentencePiece vocabularies have it, see sentencepiece_vocab.js
   CTC(options) {
     const pad = options.text('pad_token', '<pad>');
     const delimiter = options.text('word_delimiter_token', '|');

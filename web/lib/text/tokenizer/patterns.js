@@ -108,7 +108,7 @@ export function splitting(matches, behavior, isInverted = false) {
   const joins = JOINS[behavior];
   const removes = behavior === 'Removed';
   return (text, zero, emit) => {
-    let from = 0; // of the piece
+    let from = 0; // start of the piece
     let at = 0;
     let before = false;
     const part = (/** @type {number} */ end, /** @type {boolean} */ isMatch) => {

@@ -21,7 +21,7 @@ function* normals() {
 }
 
 /**
- * As many directions of length 1 as the dictionary has features.
+ * Random directions of length 1, as many as the dictionary has features.
  * @param {number} size
  * @param {number} d
  */

@@ -111,7 +111,7 @@ export function explain(runtime, cell, signal) {
   return runtime.model().explain(ids.slice(0, n), { ...cell, ...runtime.reads(), signal });
 }
 
-const [LEAST, PASSES, PASSES_MS] = [3, 40, 250]; // of a measured text: passes, or as many as fit into this time
+const [LEAST, PASSES, PASSES_MS] = [3, 40, 250]; // passes that measure a text, or as many as fit into this time
 
 /**
  * The mean time of each operation over several passes. The first pass is cold, and the slowest quarter was interrupted:

@@ -58,7 +58,7 @@ export async function loadModel(runtime, source, about) {
       },
     });
     if (runtime.loading !== loading) return api.dispose();
-    // of a visitor's own file the name that stands in it
+    // a visitor's own file has a name in it
     const name = about.address || about.trained ? about.name : api.name || about.name;
     await adoptModel(runtime, api, { ...about, name, fileBytes, source }, loading);
   } catch (error) {

@@ -143,7 +143,7 @@ async function filled(out, tokens, { causal, fills, patterns, otherPatterns }) {
   await appendRows(out.captured, [patterns, ...Object.values(otherPatterns ?? {})]);
   const rest = yielder();
   const [n, size] = out.logits?.shape ?? [0, 0]; // only some encoders have any
-  const first = tokens.length - n; // of a large vocabulary there is the last row only
+  const first = tokens.length - n; // a large vocabulary has the last row only
   for (let i = causal || fills || !n ? 0 : n - 1; i < n; i++) {
     // without the mask all but the last have seen what follows
     const row = out.logits.data.subarray(i * size, (i + 1) * size);

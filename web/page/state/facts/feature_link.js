@@ -12,7 +12,7 @@
  *   weights: string, passage: string }} FeatureLink
  */
 
-const DIGITS = 16; // of a SHA-256, in an address
+const DIGITS = 16; // an address has so many of a SHA-256
 const [MOST_NAMES, MOST_LETTERS, MOST_PASSAGE] = [100, 60, 5000];
 
 /** The start of a SHA-256 in hex. @param {string} sha */

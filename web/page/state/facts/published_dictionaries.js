@@ -8,7 +8,7 @@
 const [WIDTH, D_MODEL, LAYERS] = [16_384, 640, 18];
 const FOLDER = 'resid_post/layer_12_width_16k_l0_medium';
 
-/** Of Gemma 3 270M. @param {'pt' | 'it'} tuning @returns {Published} */
+/** The dictionary of Gemma 3 270M. @param {'pt' | 'it'} tuning @returns {Published} */
 const gemmaScope = (tuning) => ({
   name: 'Gemma Scope 2',
   source: `hf:google/gemma-scope-2-270m-${tuning}/${FOLDER}`,

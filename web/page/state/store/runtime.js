@@ -20,9 +20,9 @@ const noJobs = () => ({
   /** Open at the end of the text, or null. @type {AsyncGenerator<Step, Summary, void> | null} */
   generator: null,
   running: false, // a reader asks the generator for one token after the other
-  readers: 0, // of the generator so far: the newest has overtaken the others
+  readers: 0, // readers of the generator so far: the newest has overtaken the others
   recent: /** @type {number[]} */ ([]), // ms of the last tokens
-  engineMs: 0, // of all tokens written so far
+  engineMs: 0, // time of all tokens written so far
   memoryAt: 0, // when the map of memory was last read
   speedAt: 0, // when the speed was last computed
   rowsFor: -1, // the text of a pass for attention rows on its way, by its turn
@@ -32,7 +32,7 @@ const noJobs = () => ({
   reader: null,
   questions: Promise.resolve(), // to that session: one after the other
   traced: /** @type {{ api: any, key: string, rows: Promise<any[]> } | null} */ (null),
-  spelling: Promise.resolve(), // of ids: one call after the other
+  spelling: Promise.resolve(), // ids are spelt in one call after the other
 });
 
 /** @param {Pick<import('./store.js').Store, 'state' | 'set'>} store */

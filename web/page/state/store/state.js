@@ -41,7 +41,7 @@ const view = () => ({
   tour: 0, // the open step of the tour, counted from 1; 0 for none
   learn: '', // the open page of the textbook, '' for none
   lab: '', // the open lab, '' for the first
-  labSize: /** @type {'full' | 'short'} */ ('full'), // of its runs; short for tests
+  labSize: /** @type {'full' | 'short'} */ ('full'), // size of its runs; short for tests
   preset: '', // a known size that is counted beside the loaded model, '' for the first
   /** What the view Features shows, or was asked to show. @type {import('../facts/feature_link.js').FeatureLink | null} */
   features: null,
@@ -51,7 +51,7 @@ const view = () => ({
   openStage: '', // stage of the anatomy whose values are open, '' for none
   present: '', // the panel that is presented alone in larger type, '' for none
   choosing: false, // the dialog of models is open
-  language, // of the page
+  language, // language of the page
   theme: /** @type {'light' | 'dark'} */ ('light'), // what is shown now, chosen or from the system
   /** What a link for a class holds: what is asked, pages of the textbook whose questions are, and panels that are hidden until the
    * visitor asks for them. */
@@ -101,7 +101,7 @@ const attention = () => ({
   headChosen: false, // by an opening or by the first text of this model
   key: /** @type {number | null} */ (null), // the selected column of the large head
   hover: /** @type {{ query: number, key: number } | null} */ (null),
-  form: /** @type {'raw' | 'scaled' | 'masked' | 'pattern'} */ ('pattern'), // of the scores that are shown
+  form: /** @type {'raw' | 'scaled' | 'masked' | 'pattern'} */ ('pattern'), // form of the scores that are shown
   zoom: /** @type {'near' | 'whole'} */ ('near'), // the large head: the tokens before the selected one, or all
   arcs: true, // draw the selected row over the text
   off: /** @type {string[]} */ ([]), // parts that are switched off, by their keys (switchable_parts.js)
@@ -127,7 +127,7 @@ const engine = () => ({
   pace: /** @type {'reading' | 'fast' | 'step'} */ ('reading'),
   maxTokens: 160,
   speed: { tokensPerSecond: 0, msPerToken: 0, prefillMs: 0 }, // zeros until measured
-  stopReason: '', // of the last text, '' before
+  stopReason: '', // why the last text ended, '' before
 });
 
 export const initialState = () => ({

@@ -92,7 +92,7 @@ const GPT2 = {
 };
 
 /**
- * The same weights with one number changed by so much.
+ * The weights with one number changed by so much.
  * @param {Checkpoint} checkpoint @param {string} name @param {number} index @param {number} by
  * @returns {Checkpoint}
  */

@@ -76,7 +76,7 @@ export async function compareWithout({ calls, config, tokens, keys, signal, word
   await calls.spell(tops.flat().map((c) => c.id));
   const [whole, cut] = losses.map(({ mean, bits }, i) => ({
     mean, // bits a token
-    bits, // of each token but the first
+    bits, // one number for each token but the first
     steps: texts[i].map((step) => step.text), // the continuation, a text a token
     /** Likeliest tokens after the whole text. */
     next: tops[i].map((c) => ({ word: wordOf(c.id), share: c.model })),

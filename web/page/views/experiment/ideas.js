@@ -16,7 +16,7 @@ const HAS = {
 };
 
 /**
- * Those that this model has and that are not off already.
+ * The ideas that this model has and that are not off already.
  * @param {any} config
  */
 export const ideasOf = (config) => ALL.filter((idea) => config[idea] !== false && (HAS[idea]?.(config) ?? true));

@@ -15,7 +15,7 @@ const WEIGHTS = /(?:sae_weights|params)\.safetensors$/;
 /** @param {string} file */
 const addressOf = (file) => new URL(file, document.baseURI);
 
-/** Of the file with the weights. @param {{ name: string, bytes: BufferSource }[]} files */
+/** The SHA-256 of the file with the weights. @param {{ name: string, bytes: BufferSource }[]} files */
 export const shaOfFiles = (files) => {
   const weights = files.find(({ name }) => WEIGHTS.test(name));
   return weights ? sha256Of(weights.bytes) : '';

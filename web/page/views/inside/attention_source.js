@@ -37,7 +37,7 @@ export function sourceOf(page, scores) {
       write: percent,
       range: null,
     };
-  // as many as have a pattern: the newest token of a text has none until it is read
+  // the tokens that have a pattern: the newest token of a text has none until it is read
   const n = Math.min(scores?.n ?? 0, known);
   const { min, max } = scores ?? { min: 0, max: 1 };
   const cut = causal && form === 'masked';

@@ -21,7 +21,7 @@ export const HABITS = [
       null,
     ),
 ];
-const RISE = 0.05; // of a habit's weight, before it is told
+const RISE = 0.05; // a habit's weight rises by so much before it is told
 
 /**
  * @param {number} step

@@ -41,7 +41,7 @@ export function unigramLoss(ids) {
   return nats;
 }
 
-const RISEN = 1.02; // of the least loss on text held out: less is noise
+const RISEN = 1.02; // times the least loss on text held out: less is noise
 
 /**
  * Since which step the loss on text held out rises, 0 where it does not.

@@ -10,7 +10,7 @@
  *   rank: number, alpha: number, modules: 'some' | 'all' }} Values  the last three: of an adapter
  */
 
-export const SECONDS = 20; // of training, unless a number of steps is set
+export const SECONDS = 20; // training ends after them, unless a number of steps is set
 export const HELD = 0.1; // share of the text that is held out
 const BATCH = 256; // tokens of a step: few, so that a short text is not soon known by heart
 const LOOKS = 10; // samples of a run, unless set

@@ -13,7 +13,7 @@ const SHADES = 5;
 export const shadeOf = (p) => `shade-${Math.min(SHADES - 1, Math.floor((1 - p) * SHADES))}`;
 
 /**
- * The same for a token of the text: none for the prompt, and where the probability is not known.
+ * The shade of a token of the text: none for the prompt, and if the probability is not known.
  * @param {Token} token
  */
 export const tokenShade = ({ given, logprob }) => (given || logprob === null ? '' : shadeOf(Math.exp(logprob)));

@@ -16,7 +16,7 @@ const EVERY_MS = 90; // between two frames while text streams
 const READ_MS = READING_MS; // between two readings of values meanwhile: the newest lane has its own before the next
 const NARROWEST = 280; // px of the tall picture, at least
 const FAINT = 0.16; // strength of ribbons that do not tell where a head looks
-const NARROW = 'screen and (max-width: 62rem)'; // as in style/anatomy.css; a picture with more columns needs more
+const NARROW = 'screen and (max-width: 62rem)'; // style/anatomy.css has the same limit; a picture with more columns needs more
 
 /** Point that each strip shows. @param {any} c config @param {number} layer @returns {Record<string, string>} */
 function stripPoints(c, layer) {

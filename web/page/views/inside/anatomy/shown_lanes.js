@@ -96,7 +96,7 @@ function patternOf(s, layer, first, count) {
   return { dots, early };
 }
 
-/** The same of cross-attention; from: position of the first key.
+/** Opacities of the weights of cross-attention; from: position of the first key.
  * @param {Shown} s @param {number} layer @param {number} first @param {number} count */
 function crossOf(s, layer, first, count) {
   if (!hasTwoStacks(s.engine.model?.config ?? {})) return null;

@@ -25,7 +25,7 @@ import { VALUES } from '../../../text/stages_text.js';
 const when = (has, ...points) => (has ? points : []);
 /** Values of a norm, which it has unless it is switched off. @param {Config} c @param {string} point @returns {Named[]} */
 const ofNorm = (c, point, used = c.useNorm !== false) => when(used, [`${point}.hook_normalized`, VALUES.normalised(c)]);
-/** The same of a norm in a block and, where it stands before a sublayer, what it reads. @param {Config} c @param {string} point @param {string} reads */
+/** Values of a norm in a block and, if it stands before a sublayer, what it reads. @param {Config} c @param {string} point @param {string} reads */
 const ofBlockNorm = (c, point, reads) => [...ofNorm(c, point), ...when(normsBefore(c), [reads, VALUES.read])];
 
 /** @param {Config} c @param {number} layer @param {number} n @returns {Part[]} */

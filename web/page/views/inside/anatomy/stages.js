@@ -62,7 +62,7 @@ const OF_NORM = /** @type {Record<string, string>} */ ({
   norm2: 'norm2',
   norm2_post: 'post2',
 });
-/** The same of a decoder's block with cross-attention. @type {Record<string, string>} */
+/** The stages of norms in a decoder's block with cross-attention, if they have other ones. @type {Record<string, string>} */
 const ACROSS = { norm2: 'cross', norm3: 'norm2' };
 
 /**
