@@ -175,13 +175,24 @@ const tooSmall = (page) =>
       .filter(([, { width, height }]) => height && Math.min(width, height) < 23.5)
       .map(([one, { width, height }]) => `${one.textContent.trim() || one.id}: ${width} by ${height}`),
   );
-pageTest('what is pressed is at least 24 px wide and high', { hash: `${STORY}&written=8` }, async ({ page }) => {
-  for (const { id } of VIEWS) {
-    await openView(page, id);
-    await quiet(page);
-    assert.deepEqual(await tooSmall(page), [], id);
-  }
-});
+for (const [type, how] of Object.entries({
+  'the type of the page': {},
+  'the type of the system, while that of the page is fetched': {
+    prepare: (page) => page.route(/\.woff/, (route) => route.abort()),
+    expects: /Failed to load resource/,
+  },
+}))
+  pageTest(
+    `what is pressed is at least 24 px wide and high in ${type}`,
+    { hash: `${STORY}&written=8`, ...how },
+    async ({ page }) => {
+      for (const { id } of VIEWS) {
+        await openView(page, id);
+        await quiet(page);
+        assert.deepEqual(await tooSmall(page), [], id);
+      }
+    },
+  );
 
 // "217#" stood for the token #217 beside letters that are written from right to left.
 pageTest(
