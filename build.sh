@@ -15,7 +15,7 @@ usage: ./build.sh COMMAND
                  --record: also write the sums to scripts/wasm.sha256
   package        build what npm publishes: dist/ and types/ (`npm pack` also runs this)
   native         compile the trainer into build/native
-  test [GROUP]   run all tests, or one group: layout native wasm node browser package
+  test [GROUP]   run all tests, or one group: layout native wasm node package browser
   test bundlers  test the packed package in every bundler and host (tests/bundlers), or in those named after it;
                  installs them from npm and takes about twenty minutes
   test arm       numbers, threads and sessions on an emulated ARM processor, for an hour or more (tests/arm.js)
@@ -168,7 +168,7 @@ clean() {
 
 # --- tests --------------------------------------------------------------------------------------
 
-test_groups='layout native wasm node browser package'
+test_groups='layout native wasm node package browser' # the shortest files of the last group end last
 
 prepare_group() {
   case $1 in

@@ -1,6 +1,6 @@
 // run.js - runs the test groups that the command line names, and counts results
 //
-//   node tests/run.js GROUP...     layout native wasm node browser package faults real arm
+//   node tests/run.js GROUP...     layout native wasm node package browser faults real arm
 //
 // `./build.sh test` builds what the groups need and then runs this script. Two files more than there are cores run at
 // once, since most files wait now and then; one lane begins with the browsers, the others with the rest. Files of Node and
