@@ -147,7 +147,7 @@ void gf_quantize(void *blocks, const float *x, int32_t dtype, int64_t n);
 /* Put n floats into row `row` from column `col` on, converting to W's dtype. Quantised types: col
  * and n multiples of 32. */
 void gf_mat_put(struct gf_mat *w, int32_t row, int32_t col, const float *x, int32_t n);
-/* The same of a matrix that is not quantised. */
+/* Put n floats into a row of a matrix that is not quantised, as gf_mat_put does. */
 void gf_mat_put_floats(struct gf_mat *w, int32_t row, int32_t col, const float *x, int32_t n);
 /* Put n columns' worth of blocks of a file into row `row` from column `col` on. dtype, that of the blocks, fits W's
  * (gf_dtype_fits). Values of a type that is not exact are rounded to steps of max|x| / 127 of their
