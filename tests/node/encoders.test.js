@@ -40,8 +40,8 @@ describe('one pass by every path has the same bits', () => {
   });
 
   test('inputs that share a pass have the vectors of single calls', async () => {
-    // passes of at most 64 tokens, the last one of 64 inputs
-    const batch = [5, 23, 1, 23, 23, 12, 23, 2, ...Array(70).fill(1)].map((n) => ids.slice(0, n));
+    // passes of 128 tokens, of 64 inputs and of the rest
+    const batch = [5, 23, 1, 23, 23, 12, 23, 2, ...Array(90).fill(1)].map((n) => ids.slice(0, n));
     const mask = batch.map((b) => b.map((_, i) => (b.length > 20 && i % 4 === 2 ? 0 : 1)));
     const tokenTypes = batch.map((b) => b.map((_, i) => (i > b.length / 2 ? 1 : 0)));
     mask[1] = null; // an input without a mask
