@@ -200,12 +200,9 @@ static void one_token(void) {
         uint64_t bytes;
         int rows, cols;
         const char *level;
-    } at[] = {{40 << 10, 48, 288, "40 KB"},
-              {1 << 20, 288, 288, "1 MB"},
-              {1 << 20, 768, 288, "1 MB"},
-              {16 << 20, 768, 768, "16 MB"},
-              {256 << 20, 4096, 2048, "256 MB"}};
-    for (int i = 0; i < 5; i++) {
+    } at[] = {{40 << 10, 48, 288, "40 KB"},  {1 << 20, 288, 288, "1 MB"},       {1 << 20, 768, 288, "1 MB"},
+              {16 << 20, 768, 768, "16 MB"}, {256 << 20, 4096, 2048, "256 MB"}, {256 << 20, 8192, 640, "256 MB"}};
+    for (size_t i = 0; i < sizeof at / sizeof *at; i++) {
         char name[64];
         double limit = 0;
         for (int type = 0; type < GF_N_DTYPES; type++) {
