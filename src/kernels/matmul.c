@@ -52,8 +52,8 @@ GF_INLINE void add_column(v128 s[4], const char *w, const float *x, enum form fo
     }
 }
 
-/* out [16] = a panel times x. One panel at a time, so that memory is read in one direction without gaps: beside a second
- * panel, weights of 16 bits that no cache holds were read at half the speed where a panel has 640 columns. */
+/* out [16] = a panel times x. One panel at a time, so that memory is read in one direction: with a second panel beside
+ * it, weights of 16 bits that no cache holds are read at half the speed where a panel has 640 columns. */
 GF_INLINE void panel_by_1(float *out, const char *w, const float *x, int32_t cols, enum form form) {
     int bytes = GF_PANEL * (form == F32 ? 4 : 2);
     v128 s[4] = {f4_splat(0), f4_splat(0), f4_splat(0), f4_splat(0)};

@@ -137,8 +137,8 @@ glassformer COMMAND --help shows the options of a command, with an example.
       --port N           with serve: the port on 127.0.0.1 (default 8080)
       --allow-origin URL with serve: let pages of this origin send requests; may be repeated
 
-      --type TYPE        with convert and quantize: F32, F16, BF16, Q8_0, Q6_K, Q5_K_M, Q4_K_M, Q5_K, Q4_K, Q4_0
-                         or Q4_1
+      --type TYPE        with quantize: Q8_0, Q6_K, Q5_K_M, Q4_K_M, Q5_K, Q4_K, Q4_0 or Q4_1; with convert also
+                         F32, F16 or BF16
       --no-tokenizer     with convert and quantize: write no vocabulary
 
       --at POINT         with dictionary: the hook point to read, such as blocks.2.hook_resid_post
