@@ -13,7 +13,7 @@ import { MOST, shiftsOf, watchShifts } from './shifts.js';
 
 const HEIGHT = { 390: 844, 820: 1180 };
 const SHORT = 60; // tokens at which a story ends at the latest
-const SOME = 40; // tokens, by which every card has been filled and lines have been added
+const SOME = 24; // tokens, by which every card has been filled and a line has been added
 
 /** A story is at its end, which comes soon. */
 async function finished(page) {
