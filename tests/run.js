@@ -91,8 +91,9 @@ function browserTests() {
   return [...together(ofPage, TOGETHER.page), ...files.filter((file) => !ofPage.includes(file))];
 }
 
-/** What tells that a test changes or measures its process: a global object, the environment, a method, React's state. */
-const CHANGES_PROCESS = /globalThis|process\.(?:env|memoryUsage|chdir)|\.mock\b|react-test-renderer/;
+/** What tells that a test changes or measures its process: a global object, the environment, a method, a module of Node,
+ * React's state. */
+const CHANGES_PROCESS = /globalThis|process\.(?:env|memoryUsage|chdir)|\.mock\b|getBuiltinModule|react-test-renderer/;
 
 /** The files of the group node; those that change or measure their process have one each. */
 function nodeTests() {
