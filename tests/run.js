@@ -65,7 +65,7 @@ const testFiles = (folder) => filesIn(`tests/${folder}`, (name) => name.endsWith
 
 /** Files that share a process: what each would start anew takes as long as a short test, for pages a server and a
  * browser, in Node the package and its compiled binaries. */
-const TOGETHER = { page: 5, node: 7 };
+const TOGETHER = { page: 4, node: 5 };
 
 /**
  * Files as fewer ones that import several of them each, long and short ones.
