@@ -166,6 +166,7 @@ function sendFile(request, response, { file, size, changed, copies }, headers) {
  * @property {number} [port]  0: any free one
  * @property {string} [base]  the path under which the folder appears, to test a sub-path
  * @property {boolean} [isolate]  false: leave out the isolation headers, as a plain static host does
+ * @property {boolean} [copies]  false: precompressed copies are not sent, so that clients need not decompress them
  * @property {Record<string, string>} [also]  further folders, by the path under which they appear
  * @property {string} [head]  HTML that is put at the beginning of every page's head
  * @property {(path: string) => Record<string, string>} [headersOf]  further headers for a path
@@ -179,7 +180,7 @@ function sendFile(request, response, { file, size, changed, copies }, headers) {
  */
 export async function serve(
   folder,
-  { port = 0, base = '/', isolate = true, also = {}, head = '', headersOf = () => ({}) } = {},
+  { port = 0, base = '/', isolate = true, copies = true, also = {}, head = '', headersOf = () => ({}) } = {},
 ) {
   const mounts = Object.entries({ ...also, [base]: folder }).map(([path, from]) => ({
     path,
@@ -202,6 +203,7 @@ export async function serve(
     if (request.method !== 'GET' && request.method !== 'HEAD') return refuse(405, 'only GET and HEAD');
     const found = findFile(mounts, request.url);
     if (!found) return refuse(404, 'not found');
+    if (!copies) found.copies = [];
     headers['Content-Type'] = types[extname(found.file)] ?? 'application/octet-stream';
     if (!head || extname(found.file) !== '.html') return sendFile(request, response, found, headers);
     response.writeHead(200, headers);

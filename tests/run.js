@@ -84,11 +84,20 @@ function together(files, most) {
   });
 }
 
-/** The files of the group browser; those of the built page share processes. */
+/** The files of the group browser; those in each engine share a process, those of the built page a few. */
 function browserTests() {
   const files = testFiles('browser'),
-    ofPage = files.filter((file) => readFileSync(file, 'utf8').includes("from './built_page.js'"));
-  return [...together(ofPage, TOGETHER.page), ...files.filter((file) => !ofPage.includes(file))];
+    [inEngines, ofPage] = ['./drivers/each_engine.js', './built_page.js'].map((part) =>
+      files.filter((file) => readFileSync(file, 'utf8').includes(`from '${part}'`)),
+    );
+  return [
+    ...together(inEngines, inEngines.length),
+    ...together(ofPage, TOGETHER.page),
+    ...together(
+      files.filter((file) => ![...inEngines, ...ofPage].includes(file)),
+      TOGETHER.page,
+    ),
+  ];
 }
 
 /** What tells that a test changes or measures its process: a global object, the environment, a method, a module of Node,

@@ -2,14 +2,15 @@
 // opened: the table of engines/abort_table.js, which tests/node/aborts.test.js runs in Node
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { ENGINES, openBrowser, until, whyMissing } from './drivers/browsers.js';
+import { ENGINES, until, whyMissing } from './drivers/browsers.js';
+import { browserOf } from './drivers/each_engine.js';
 import { serveLibrary } from './engines/fixture.js';
 
 for (const engine of ENGINES)
   test(`${engine}: every call, aborted at every moment, in the page and in a worker`, async (t) => {
     const missing = whyMissing(engine);
     if (missing) return t.skip(missing);
-    const [browser, server] = await Promise.all([openBrowser(engine), serveLibrary(false)]);
+    const [browser, server] = await Promise.all([browserOf(engine), serveLibrary(false)]);
     try {
       const page = await browser.open(server.url);
       await until(page, () => /** @type {any} */ (window).aborts);
@@ -31,7 +32,6 @@ for (const engine of ENGINES)
         );
       await page.close();
     } finally {
-      await browser.close();
       await server.close();
     }
   });

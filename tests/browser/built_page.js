@@ -19,7 +19,7 @@ export let browser;
 
 before(async () => {
   assert.ok(existsSync(`${site}/index.html`), 'the page is not built: run ./build.sh page');
-  server = await serve(site, { base: '/some/folder/', isolate: false });
+  server = await serve(site, { base: '/some/folder/', isolate: false, copies: false });
   browser = await launch({ shell: true });
 });
 after(async () => {

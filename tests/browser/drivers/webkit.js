@@ -260,6 +260,7 @@ export async function launchWebKit({ sharedMemory = true } = {}) {
     driver = await startDriver(found.driver, {
       DISPLAY: screen.display,
       GDK_BACKEND: 'x11',
+      LP_NUM_THREADS: '0', // Mesa draws in the thread that asks for it: waking its others takes longer
       WEBKIT_DISABLE_SANDBOX_THIS_IS_DANGEROUS: '1',
       ...(sharedMemory && { JSC_useSharedArrayBuffer: '1' }),
     });

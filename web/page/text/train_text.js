@@ -7,8 +7,14 @@ import { say } from '../state/base/language.js';
 
 export const TRAIN = {
   title: say`Train your own`,
-  about: say`a tiny model learns your text, in this tab`,
-  teach: say`Teach it your own text in about half a minute`,
+  /** @param {boolean} adapter  of the page's model, which may be large */
+  about: (adapter) =>
+    adapter
+      ? say`an adapter of the model above learns your text, in this tab`
+      : say`a tiny model learns your text, in this tab`,
+  /** @param {boolean} adapter */
+  teach: (adapter) =>
+    adapter ? say`Teach the model above your own text` : say`Teach it your own text in about half a minute`,
   start: say`Teach it this text`,
   again: say`Teach it again`,
   text: say`Text to learn`,
