@@ -11,20 +11,24 @@ import { collect, numbers, sameBits, stories, untilEnd } from './helpers.js';
 
 const library = new URL('../../web/lib/api/index.js', import.meta.url);
 
+/** A thread's line in the list of the system; null once it has ended. @param {string} id */
+function lineOf(id) {
+  try {
+    return readFileSync(`/proc/self/task/${id}/stat`, 'utf8');
+  } catch {
+    return null; // also where it ends between the search of its file and the reading
+  }
+}
 /** Threads of this process, by number, with the processor time they took. */
-function tasks() {
-  return new Map(
+const tasks = () =>
+  new Map(
     readdirSync('/proc/self/task').flatMap((id) => {
-      const file = `/proc/self/task/${id}/stat`;
-      const fields = existsSync(file)
-        ? readFileSync(file, 'utf8')
-            .replace(/^.*\) /, '')
-            .split(' ')
-        : null;
+      const fields = lineOf(id)
+        ?.replace(/^.*\) /, '')
+        .split(' ');
       return fields ? [[id, Number(fields[11])]] : []; // utime
     }),
   );
-}
 const noTasks = !existsSync('/proc/self/task') && "the system does not list a process's threads";
 
 // Wide enough that every matrix has several tiles, with a partial tile where there can be one.
