@@ -88,7 +88,7 @@ for (const [name, architecture, parts] of [
 
 const small = { vocab_size: 64, d_model: 32, n_layers: 4, n_heads: 4, n_kv_heads: 2, d_ff: 64, context_length: 64 };
 
-// tests/browser/wllama.test.js: llama.cpp computes the same from these files
+// tests/real/wllama.test.js: llama.cpp computes the same from these files
 describe('a model of each architecture, written and read again', () => {
   const models = { ...MODELS, 'starcoder2 windows': { ...MODELS.starcoder2, sliding_window: 9 } };
   for (const [i, [name, fields]] of Object.entries(models).entries())

@@ -2,8 +2,16 @@
 import { snake } from '../../web/lib/engine/config/config.js';
 import { writeModel } from '../../web/lib/files/gguf/write_model.js';
 
-/** A weight as f32, row after row. */
-export async function weightOf(model, name) {
+/** Weights that were read: each row is a call, and a model may be written several times. @type {WeakMap<object, any>} */
+const read = new WeakMap();
+
+/** A weight as f32. */
+export function weightOf(model, name) {
+  const weights = read.get(model) ?? {};
+  read.set(model, weights);
+  return (weights[name] ??= rowsOf(model, name));
+}
+async function rowsOf(model, name) {
   const { shape } = model.parameters.rows.find((row) => row.name === name);
   if (shape.length === 1) return model.weight(name);
   const out = new Float32Array(shape[0] * shape[1]);
